@@ -1,0 +1,5 @@
+//go:build cgo
+
+package rocks
+
+import _ "github.com/linxGnu/grocksdb"
