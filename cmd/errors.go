@@ -1,0 +1,91 @@
+package cmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sstool/internal/op"
+)
+
+// exitCode is the process exit code of an error. An error that arrives before
+// the command's own code began came from the flags or the arguments.
+func exitCode(err error, started bool) (int, op.Kind) {
+	switch {
+	case err == nil:
+		return 0, op.Failed
+	case !started && !isOp(err):
+		return op.Usage.ExitCode(), op.Usage
+	}
+	kind := op.KindOf(err)
+	return kind.ExitCode(), kind
+}
+
+func isOp(err error) bool {
+	var e *op.Error
+	return errors.As(err, &e)
+}
+
+// errorDoc is an error as -o json prints it on stderr.
+type errorDoc struct {
+	Kind      string   `json:"kind"`
+	Code      int      `json:"code"`
+	ErrorKind string   `json:"error_kind"`
+	Message   string   `json:"message"`
+	Try       []string `json:"try"`
+}
+
+// report prints err, if there is one, and returns the exit code.
+func (a *app) report(cmd *cobra.Command, err error) int {
+	code, kind := exitCode(err, a.started)
+	if err == nil {
+		return code
+	}
+	tries := op.Tries(err)
+	if code == op.Usage.ExitCode() && len(tries) == 0 && cmd != nil {
+		tries = []string{cmd.CommandPath() + " --help"}
+	}
+	if a.wantsJSON(cmd) {
+		if tries == nil {
+			tries = []string{}
+		}
+		b, _ := json.Marshal(errorDoc{Kind: "error", Code: code, ErrorKind: kind.String(), Message: err.Error(), Try: tries})
+		fmt.Fprintf(a.io.Err, "%s\n", b)
+		return code
+	}
+	fmt.Fprintf(a.io.Err, "sstool: %s\n", printable(err.Error()))
+	for _, t := range tries {
+		fmt.Fprintf(a.io.Err, "try: %s\n", printable(t))
+	}
+	return code
+}
+
+// wantsJSON reports whether the user asked for JSON. When the flags did not
+// parse, the arguments are looked at instead.
+func (a *app) wantsJSON(cmd *cobra.Command) bool {
+	is := func(v string) bool { return v == "json" || v == "jsonl" }
+	if cmd != nil {
+		if f := cmd.Flags().Lookup("output"); f != nil && is(f.Value.String()) {
+			return true
+		}
+	}
+	if a.started {
+		return false
+	}
+	for i, arg := range a.args {
+		switch {
+		case arg == "--":
+			return false
+		case (arg == "-o" || arg == "--output") && i+1 < len(a.args):
+			return is(a.args[i+1])
+		case strings.HasPrefix(arg, "--output="):
+			return is(strings.TrimPrefix(arg, "--output="))
+		case strings.HasPrefix(arg, "-o") && len(arg) > 2:
+			return is(strings.TrimPrefix(arg[2:], "="))
+		}
+	}
+	return is(a.io.getenv("SSTOOL_OUTPUT"))
+}

@@ -1,0 +1,5 @@
+package cmd
+
+// rocksVersion is the version of the RocksDB library linked in, "" when there
+// is none.
+func rocksVersion() string { return "" }

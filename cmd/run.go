@@ -1,0 +1,70 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Main runs the process's command line and returns its exit code. The first
+// Ctrl-C (or SIGTERM) asks the command to stop where it is safe, the second
+// ends the process at once.
+func Main() int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	go func() {
+		<-signals
+		cancel()
+		fmt.Fprintln(os.Stderr, "\nsstool: stopping cleanly; once more stops at once")
+		<-signals
+		os.Exit(130)
+	}()
+	return Run(ctx, os.Args[1:], SystemIO())
+}
+
+// Run executes one command line and returns its exit code. It keeps no state
+// between calls.
+func Run(ctx context.Context, args []string, streams IO) int {
+	a := &app{io: streams, args: args}
+	root := newRoot(a)
+	root.SetArgs(args)
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	cmd, err := root.ExecuteContextC(ctx)
+	return a.report(cmd, err)
+}
+
+// app is one invocation: its streams, the flags every command shares, and
+// whether a command's own code has begun.
+type app struct {
+	io      IO
+	args    []string
+	started bool // set by run; an error before it is a usage error
+	flags   globalFlags
+}
+
+// globalFlags are on every command.
+type globalFlags struct {
+	config  string
+	context string
+}
+
+// run wraps a command's code: the flags are completed from the environment and
+// the context first, then the code begins.
+func (a *app) run(fn func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := a.resolve(cmd); err != nil {
+			return err
+		}
+		a.started = true
+		return fn(cmd, args)
+	}
+}

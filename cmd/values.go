@@ -1,0 +1,184 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sstool/internal/op"
+)
+
+// bytesValue is a flag that holds a size: 256MiB, 1GB, 64k, 1048576.
+type bytesValue int64
+
+func (v *bytesValue) String() string {
+	if *v == 0 {
+		return ""
+	}
+	return humanBytes(int64(*v))
+}
+func (v *bytesValue) Type() string { return "size" }
+func (v *bytesValue) Set(s string) (err error) {
+	n, err := parseBytes(s)
+	if err == nil {
+		*v = bytesValue(n)
+	}
+	return err
+}
+
+var byteUnits = []struct {
+	suffix string
+	factor float64
+}{ // longest first
+	{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40},
+	{"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12},
+	{"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"t", 1 << 40}, {"b", 1},
+}
+
+// parseBytes reads a size. KB, MB, GB, TB are powers of 1000; KiB, MiB, … and
+// the bare letters k, m, g, t powers of 1024.
+func parseBytes(s string) (int64, error) {
+	bad := fmt.Errorf("%q is not a size like 256MiB or 1GB", s)
+	num, factor := strings.ToLower(strings.TrimSpace(s)), 1.0
+	for _, u := range byteUnits {
+		if strings.HasSuffix(num, u.suffix) {
+			num, factor = strings.TrimSpace(strings.TrimSuffix(num, u.suffix)), u.factor
+			break
+		}
+	}
+	if num == "" || strings.Trim(num, "0123456789.") != "" {
+		return 0, bad
+	}
+	f, err := strconv.ParseFloat(num, 64)
+	if err != nil || f < 0 || math.IsNaN(f) || f*factor >= math.MaxInt64 {
+		return 0, bad
+	}
+	return int64(math.Round(f * factor)), nil
+}
+
+// durationValue is a flag that holds a duration: Go's syntax plus d for days.
+type durationValue time.Duration
+
+func (v *durationValue) String() string {
+	if *v == 0 {
+		return ""
+	}
+	return humanDuration(time.Duration(*v))
+}
+func (v *durationValue) Type() string { return "duration" }
+func (v *durationValue) Set(s string) error {
+	d, err := parseDuration(s)
+	if err == nil {
+		*v = durationValue(d)
+	}
+	return err
+}
+
+// parseDuration reads 90s, 1h30m, 7d or 1d12h. Negative durations mean nothing
+// here and are refused.
+func parseDuration(s string) (time.Duration, error) {
+	bad := fmt.Errorf("%q is not a duration like 90s, 1h30m or 7d", s)
+	rest, days := strings.TrimSpace(s), 0.0
+	if i := strings.IndexByte(rest, 'd'); i >= 0 {
+		n, err := strconv.ParseFloat(rest[:i], 64)
+		if err != nil || n < 0 || n > 100_000 || strings.Trim(rest[:i], "0123456789.") != "" {
+			return 0, bad
+		}
+		days, rest = n, rest[i+1:]
+	} else if rest == "" {
+		return 0, bad
+	}
+	var d time.Duration
+	if rest != "" {
+		var err error
+		if d, err = time.ParseDuration(rest); err != nil || d < 0 || strings.HasPrefix(rest, "-") {
+			return 0, bad
+		}
+	}
+	extra := time.Duration(days * 24 * float64(time.Hour))
+	if d > math.MaxInt64-extra {
+		return 0, bad
+	}
+	return d + extra, nil
+}
+
+// partitionsValue is a flag that holds a set of partitions: 0,2-5.
+type partitionsValue []int32
+
+// maxPartition bounds what a range may expand to; Kafka clusters stay far below.
+const maxPartition = 100_000
+
+func (v *partitionsValue) String() string {
+	parts := make([]string, len(*v))
+	for i, p := range *v {
+		parts[i] = strconv.Itoa(int(p))
+	}
+	return strings.Join(parts, ",")
+}
+func (v *partitionsValue) Type() string { return "list" }
+func (v *partitionsValue) Set(s string) error {
+	p, err := parsePartitions(s)
+	if err == nil {
+		*v = p
+	}
+	return err
+}
+
+// parsePartitions reads a list of partitions and ranges, sorted, each once.
+func parsePartitions(s string) ([]int32, error) {
+	var out []int32
+	for _, part := range strings.Split(s, ",") {
+		lo, hi, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		from, err := strconv.ParseUint(lo, 10, 32)
+		to := from
+		if err == nil && isRange {
+			to, err = strconv.ParseUint(hi, 10, 32)
+		}
+		if err != nil || from > to {
+			return nil, fmt.Errorf("%q is not a list of partitions like 0,2-5", s)
+		}
+		if to > maxPartition {
+			return nil, fmt.Errorf("partition %d is beyond %d", to, maxPartition)
+		}
+		for p := from; p <= to; p++ {
+			out = append(out, int32(p))
+		}
+		if len(out) > 2*maxPartition {
+			return nil, errors.New("too many partitions")
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// propertiesValue is a flag that holds Java properties, k=v, repeatable. It
+// never shows a value, which may be a password; pflag would in its error, so a
+// malformed one is kept and reported by parse.
+type propertiesValue []string
+
+func (v *propertiesValue) String() string { return "" }
+func (v *propertiesValue) Type() string   { return "key=value" }
+func (v *propertiesValue) Set(s string) error {
+	for line := range strings.Lines(s) { // the environment form holds one a line
+		*v = append(*v, strings.TrimSpace(line))
+	}
+	return nil
+}
+
+// parse returns the properties; flag names the flag in the error.
+func (v propertiesValue) parse(flag string) (map[string]string, error) {
+	out := map[string]string{}
+	for i, s := range v {
+		key, value, ok := strings.Cut(s, "=")
+		key = strings.TrimSpace(key)
+		if !ok || key == "" {
+			return nil, op.Errorf(op.Usage, "--%s number %d is not of the form key=value", flag, i+1)
+		}
+		out[key] = strings.TrimSpace(value)
+	}
+	return out, nil
+}
