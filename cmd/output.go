@@ -36,6 +36,7 @@ type outputFlag struct {
 func (f *outputFlag) register(cmd *cobra.Command, allowed ...format) {
 	f.value, f.allowed = allowed[0], allowed
 	cmd.Flags().VarP(f, "output", "o", "output `FORMAT`: "+f.list())
+	complete(cmd, "output", strings.Split(f.list(), "|"))
 }
 
 func (f *outputFlag) list() string {

@@ -131,13 +131,13 @@ func (w *tableWriter) plain(header []string, align []tw.Align, rows [][]string, 
 	}
 }
 
-// record writes one csv or tsv record. A tsv cell is escaped, so a record is
-// always one line.
+// record writes one csv or tsv record. Cells are escaped, so a record is always
+// one line and safe on a terminal.
 func (w *tableWriter) record(cells []string) {
+	for i, c := range cells {
+		cells[i] = printable(c)
+	}
 	if w.format == formatTSV {
-		for i, c := range cells {
-			cells[i] = printable(c)
-		}
 		w.buf.WriteString(strings.Join(cells, "\t") + "\n")
 		return
 	}
