@@ -1,5 +1,0 @@
-//go:build cgo
-
-package rocks
-
-import _ "github.com/linxGnu/grocksdb"
