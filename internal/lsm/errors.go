@@ -1,0 +1,46 @@
+package lsm
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"sstool/internal/op"
+)
+
+// corrupt says that file, at offset, does not hold what the format demands.
+// The text names what was expected.
+func corrupt(file string, offset int64, format string, args ...any) *op.Error {
+	return &op.Error{
+		Kind: op.Corrupt,
+		What: fmt.Sprintf("%s: offset %d", file, offset),
+		Err:  fmt.Errorf(format, args...),
+	}
+}
+
+// ioError classifies an error of the file system: a missing file is NotFound.
+func ioError(what string, err error) *op.Error {
+	kind := op.Failed
+	if errors.Is(err, fs.ErrNotExist) {
+		kind = op.NotFound
+	}
+	return &op.Error{Kind: kind, What: what, Err: err}
+}
+
+// openFile opens path for reading and returns its size.
+func openFile(path string) (*os.File, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, 0, err
+	}
+	return f, st.Size(), nil
+}

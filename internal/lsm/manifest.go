@@ -1,0 +1,282 @@
+package lsm
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sstool/internal/op"
+)
+
+// Version is the live state of a database as its MANIFEST tells it.
+type Version struct {
+	Dir            string
+	Manifest       string // file name
+	DBID           string
+	ComparatorName string
+	Families       []Family // by id, "default" first
+	LastSequence   uint64
+	NextFile       uint64
+	MinLogToKeep   uint64
+	// Torn says that the MANIFEST ends inside a record or an atomic group: an
+	// application is writing it, or was stopped while it did.
+	Torn bool
+}
+
+// Family is one column family.
+type Family struct {
+	ID             uint32
+	Name           string
+	ComparatorName string
+	LogNumber      uint64 // older write-ahead logs hold nothing of this family
+	Files          []File // live SST files, by level and number
+}
+
+// File is one live SST file. Keys are user keys.
+type File struct {
+	Number                  uint64
+	Level                   int
+	PathID                  uint32
+	Size                    int64
+	Smallest, Largest       []byte
+	LargestExclusive        bool // Largest is the end of a range tombstone
+	SmallestSeq, LargestSeq uint64
+}
+
+// Name is the file's name in the database's directory.
+func (f File) Name() string { return fmt.Sprintf("%06d.sst", f.Number) }
+
+// Family finds a column family by name.
+func (v *Version) Family(name string) (*Family, bool) {
+	for i := range v.Families {
+		if v.Families[i].Name == name {
+			return &v.Families[i], true
+		}
+	}
+	return nil, false
+}
+
+// Path is the file's full path; old databases may use the suffix .ldb.
+func (v *Version) Path(f File) string { return filepath.Join(v.Dir, f.Name()) }
+
+// manifestTries is how often a MANIFEST may be replaced while we look for it.
+const manifestTries = 5
+
+// ReadManifest reads the live state of the database in dir through CURRENT. It
+// may be called while an application has the database open: CURRENT is
+// followed again when the MANIFEST it names is gone.
+func ReadManifest(dir string) (Version, error) {
+	for try := 1; ; try++ {
+		name, err := readCurrent(dir)
+		if err != nil {
+			return Version{}, err
+		}
+		path := filepath.Join(dir, name)
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			if try < manifestTries {
+				continue
+			}
+			return Version{}, corrupt(filepath.Join(dir, "CURRENT"), 0, "names %s, expected that file to exist", name)
+		}
+		if err != nil {
+			return Version{}, ioError("read MANIFEST", err)
+		}
+		v, err := parseManifest(path, data)
+		v.Dir, v.Manifest = dir, name
+		return v, err
+	}
+}
+
+// readCurrent returns the MANIFEST's name (db/manifest_ops.cc:
+// GetCurrentManifestPath: the newline is required).
+func readCurrent(dir string) (string, error) {
+	path := filepath.Join(dir, "CURRENT")
+	f, err := os.Open(path)
+	if err != nil {
+		return "", currentMissing(dir, err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, 4096))
+	if err != nil {
+		return "", ioError("read CURRENT", err)
+	}
+	name, ok := strings.CutSuffix(string(b), "\n")
+	num, is := strings.CutPrefix(name, "MANIFEST-")
+	if _, err := strconv.ParseUint(num, 10, 64); !ok || !is || err != nil {
+		return "", corrupt(path, 0, "holds %q, expected \"MANIFEST-<number>\" and a newline", b)
+	}
+	return name, nil
+}
+
+// currentMissing tells a directory that is no database from one that lost its
+// CURRENT file.
+func currentMissing(dir string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return ioError("open database", err)
+	}
+	list, lerr := os.ReadDir(dir)
+	if lerr != nil {
+		return ioError("open database", lerr)
+	}
+	for _, e := range list {
+		if strings.HasPrefix(e.Name(), "MANIFEST-") || strings.HasSuffix(e.Name(), ".sst") {
+			return corrupt(filepath.Join(dir, "CURRENT"), 0, "missing, expected it beside %s", e.Name())
+		}
+	}
+	return &op.Error{Kind: op.NotFound, What: "open database " + dir, Err: errors.New("no RocksDB database here: the directory has no CURRENT file")}
+}
+
+// parseManifest replays a MANIFEST (version_set.cc:VersionSet::Recover). Atomic
+// groups count only when they are whole (AtomicGroupReadBuffer).
+func parseManifest(name string, data []byte) (Version, error) {
+	l := logReader{data: data}
+	b := newBuilder()
+	var group []edit
+	var groupAt int64
+	for {
+		rec, at, ok, err := l.next()
+		if err != nil {
+			return Version{}, corrupt(name, at, "%w", err)
+		}
+		if !ok {
+			break
+		}
+		e, err := decodeEdit(rec)
+		if err != nil {
+			return Version{}, corrupt(name, at, "version edit: %w", err)
+		}
+		if !e.has.group {
+			if len(group) > 0 {
+				return Version{}, corrupt(name, at, "a plain edit inside an atomic group, expected %d more of its edits", group[len(group)-1].groupLeft)
+			}
+			if err := b.apply(e); err != nil {
+				return Version{}, corrupt(name, at, "version edit: %w", err)
+			}
+			continue
+		}
+		if len(group) == 0 {
+			groupAt = at
+		} else if want := group[len(group)-1].groupLeft; want == 0 || e.groupLeft != want-1 {
+			return Version{}, corrupt(name, at, "atomic group with %d edits to come, expected %d", e.groupLeft, int64(want)-1)
+		}
+		group = append(group, e)
+		if e.groupLeft > 0 {
+			continue
+		}
+		for _, g := range group {
+			if err := b.apply(g); err != nil {
+				return Version{}, corrupt(name, groupAt, "version edit: %w", err)
+			}
+		}
+		group = nil
+	}
+	v := b.version()
+	v.Torn = l.torn || len(group) > 0
+	if !b.any {
+		return v, corrupt(name, int64(len(data)), "no version edit, expected at least one")
+	}
+	return v, nil
+}
+
+// builder applies edits.
+type builder struct {
+	v        Version
+	families map[uint32]*familyState
+	dropped  map[uint32]bool
+	any      bool
+}
+
+type familyState struct {
+	Family
+	files map[uint64]File
+}
+
+func newBuilder() *builder {
+	b := &builder{families: map[uint32]*familyState{}, dropped: map[uint32]bool{}}
+	b.families[0] = &familyState{Family: Family{Name: "default"}, files: map[uint64]File{}}
+	return b
+}
+
+// apply applies one edit: family changes first, then deletions, then files, so
+// that a move between levels is a deletion and an addition.
+func (b *builder) apply(e edit) error {
+	b.any = true
+	if e.dbID != "" {
+		b.v.DBID = e.dbID
+	}
+	if e.has.lastSeq {
+		b.v.LastSequence = e.lastSeq
+	}
+	if e.has.nextFile {
+		b.v.NextFile = e.nextFile
+	}
+	if e.has.minLog {
+		b.v.MinLogToKeep = max(b.v.MinLogToKeep, e.minLog)
+	}
+	if e.isAdd {
+		if _, ok := b.families[e.family]; ok && e.family != 0 {
+			return fmt.Errorf("column family %d added twice", e.family)
+		}
+		b.families[e.family] = &familyState{Family: Family{ID: e.family, Name: e.add}, files: map[uint64]File{}}
+		delete(b.dropped, e.family)
+	}
+	f, ok := b.families[e.family]
+	if !ok {
+		if b.dropped[e.family] {
+			return nil // an edit that raced with the drop
+		}
+		return fmt.Errorf("column family %d, expected one that was added", e.family)
+	}
+	if e.drop {
+		delete(b.families, e.family)
+		b.dropped[e.family] = true
+		return nil
+	}
+	if e.comparator != "" {
+		f.ComparatorName = e.comparator
+	}
+	if e.has.logNumber {
+		f.LogNumber = max(f.LogNumber, e.logNumber)
+	}
+	for _, d := range e.deleted {
+		old, ok := f.files[d.number]
+		if !ok || old.Level != d.level {
+			return fmt.Errorf("deletes file %06d of level %d, expected it to be live there", d.number, d.level)
+		}
+		delete(f.files, d.number)
+	}
+	for _, n := range e.added {
+		if _, ok := f.files[n.Number]; ok {
+			return fmt.Errorf("adds file %06d, expected it not to be live already", n.Number)
+		}
+		f.files[n.Number] = n
+	}
+	return nil
+}
+
+func (b *builder) version() Version {
+	v := b.v
+	for _, s := range b.families {
+		f := s.Family
+		for _, n := range s.files {
+			f.Files = append(f.Files, n)
+		}
+		slices.SortFunc(f.Files, func(x, y File) int {
+			return cmp.Or(cmp.Compare(x.Level, y.Level), cmp.Compare(x.Number, y.Number))
+		})
+		v.Families = append(v.Families, f)
+	}
+	slices.SortFunc(v.Families, func(x, y Family) int { return cmp.Compare(x.ID, y.ID) })
+	if len(v.Families) > 0 {
+		v.ComparatorName = v.Families[0].ComparatorName
+	}
+	return v
+}

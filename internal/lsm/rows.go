@@ -1,0 +1,363 @@
+package lsm
+
+import (
+	"bytes"
+	"container/heap"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"sstool/internal/op"
+)
+
+// Rows calls fn with every row of one column family in key order, as RocksDB
+// would show them: the newest entry per key, without what was deleted by key
+// or by range. Key and value are valid during the call only; an error of fn
+// ends the iteration and is returned.
+//
+// It reads what is on disk: rows in the memtables of a running application are
+// not there yet. A family that does not exist is op.NotFound.
+func Rows(dir, family string, fn func(key, value []byte) error) error {
+	s, err := openFamily(dir, family)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	return s.rows(fn)
+}
+
+// familyScan is a family's live files, open: compactions may delete them
+// meanwhile, the descriptors keep the data.
+type familyScan struct {
+	files []*os.File
+	runs  mergeHeap
+	dels  deletions
+}
+
+// runBuffer is what each live file reads at once while a family is merged.
+const runBuffer = 128 << 10
+
+// openFamily opens the live files of one family. While the application runs, a
+// compaction may remove a file between our reading the MANIFEST and opening
+// it: then we start again.
+func openFamily(dir, family string) (*familyScan, error) {
+	for try := 1; ; try++ {
+		v, err := ReadManifest(dir)
+		if err != nil {
+			return nil, err
+		}
+		fam, ok := v.Family(family)
+		if !ok {
+			names := make([]string, len(v.Families))
+			for i, f := range v.Families {
+				names[i] = f.Name
+			}
+			return nil, &op.Error{Kind: op.NotFound, What: fmt.Sprintf("column family %q of %s", family, dir), Err: fmt.Errorf("not there; the database has %q", names)}
+		}
+		if c := fam.ComparatorName; c != "" && c != comparatorName {
+			return nil, &op.Error{Kind: op.Failed, What: fmt.Sprintf("column family %q of %s", family, dir), Err: fmt.Errorf("comparator %q orders its keys, expected %q", c, comparatorName)}
+		}
+		s, err := openRuns(&v, fam)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return s, err
+		}
+		if try == manifestTries {
+			return nil, corrupt(dir+"/"+v.Manifest, 0, "names a live file that does not exist: %w", err)
+		}
+	}
+}
+
+// openRuns opens every live file of a family, files first so that a vanished
+// one is noticed before anything is read.
+func openRuns(v *Version, fam *Family) (_ *familyScan, err error) {
+	s := &familyScan{}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	for _, f := range fam.Files {
+		h, err := os.Open(v.Path(f))
+		if err != nil {
+			return nil, err
+		}
+		s.files = append(s.files, h)
+	}
+	for i, f := range fam.Files {
+		r, dels, err := openRun(s.files[i], f)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range dels {
+			s.dels.add(truncate(d, f))
+		}
+		s.runs = append(s.runs, r)
+	}
+	s.dels.build()
+	return s, nil
+}
+
+func (s *familyScan) close() {
+	for _, r := range s.runs {
+		r.close()
+	}
+	for _, f := range s.files {
+		_ = f.Close()
+	}
+}
+
+// run is one live file being merged.
+type run struct {
+	t      *table
+	s      *blockStream
+	e      entries
+	at     handle
+	global uint64 // sequence number of every entry, when ingested
+	isSet  bool
+	seq    uint64 // of the current entry
+	typ    byte
+}
+
+func openRun(file *os.File, f File) (*run, []rangeDel, error) {
+	st, err := file.Stat()
+	if err != nil {
+		return nil, nil, ioError("read SST file", err)
+	}
+	t, err := openTable(file.Name(), file, st.Size(), false)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &run{t: t, e: entries{ordered: true}}
+	if seq, ok := t.props.globalSeqno(); ok {
+		r.global, r.isSet = seq, true
+		if seq == 0 {
+			r.global = f.LargestSeq
+		}
+	}
+	dels, err := t.rangeDels()
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.isSet {
+		for i := range dels {
+			dels[i].seq = r.global
+		}
+	}
+	blocks, err := t.dataBlocks()
+	if err != nil {
+		return nil, nil, err
+	}
+	r.s, err = t.newStream(blocks, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.s.span = runBuffer
+	return r, dels, nil
+}
+
+func (r *run) close() {
+	if r.s != nil {
+		r.s.close()
+	}
+	r.t.close()
+}
+
+// next steps to the file's next entry; false at its end.
+func (r *run) next() (bool, error) {
+	for !r.e.next() {
+		if r.e.err != nil {
+			return false, corrupt(r.t.name, int64(r.at.off), "data block: %w", r.e.err)
+		}
+		b, h, err := r.s.next()
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		r.at = h
+		if err := r.e.reset(b); err != nil {
+			return false, corrupt(r.t.name, int64(h.off), "data block: %w", err)
+		}
+	}
+	r.seq, r.typ = splitTrailer(r.e.key)
+	if r.isSet {
+		r.seq = r.global
+	}
+	return true, nil
+}
+
+// mergeHeap has the run with the smallest key, the newest entry first.
+type mergeHeap []*run
+
+func (h mergeHeap) Len() int      { return len(h) }
+func (h mergeHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h mergeHeap) Less(i, j int) bool {
+	a, b := h[i], h[j]
+	if c := bytes.Compare(userKey(a.e.key), userKey(b.e.key)); c != 0 {
+		return c < 0
+	}
+	if a.seq != b.seq {
+		return a.seq > b.seq
+	}
+	return a.typ > b.typ
+}
+func (h *mergeHeap) Push(x any) { *h = append(*h, x.(*run)) }
+func (h *mergeHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
+
+// rows merges the runs.
+func (s *familyScan) rows(fn func(key, value []byte) error) error {
+	live := s.runs
+	defer func() { s.runs = live }() // close() needs them all
+	h := mergeHeap{}
+	for _, r := range live {
+		ok, err := r.next()
+		if err != nil {
+			return err
+		}
+		if ok {
+			h = append(h, r)
+		}
+	}
+	heap.Init(&h)
+	var last []byte
+	any := false
+	for len(h) > 0 {
+		r := h[0]
+		key := userKey(r.e.key)
+		if !any || !bytes.Equal(key, last) {
+			last = append(last[:0], key...)
+			any = true
+			if show, err := s.shown(r, key); err != nil {
+				return err
+			} else if show {
+				if err := fn(key, r.e.value); err != nil {
+					return err
+				}
+			}
+		}
+		ok, err := r.next()
+		if err != nil {
+			return err
+		}
+		if ok {
+			heap.Fix(&h, 0)
+		} else {
+			heap.Pop(&h)
+		}
+	}
+	return nil
+}
+
+// shown says whether the newest entry of a key is a row.
+func (s *familyScan) shown(r *run, key []byte) (bool, error) {
+	switch r.typ {
+	case typeValue:
+		return !s.dels.covers(key, r.seq), nil
+	case typeDelete, typeSingleDelete:
+		return false, nil
+	case typeMerge:
+		if s.dels.covers(key, r.seq) {
+			return false, nil
+		}
+	}
+	kind := map[byte]string{
+		typeMerge: "a merge operand", typeBlobIndex: "a blob reference", typeWideColumn: "wide columns",
+		typeTimedPut: "a timed put", typeDeleteTS: "a delete with a timestamp",
+	}[r.typ]
+	if kind == "" {
+		return false, corrupt(r.t.name, int64(r.at.off), "entry of type %#02x, expected a point entry", r.typ)
+	}
+	return false, &op.Error{Kind: op.Failed, What: fmt.Sprintf("%s: key %x", r.t.name, key), Err: fmt.Errorf("holds %s, which Kafka Streams never writes and this reader cannot show as a row", kind)}
+}
+
+// deletions answers whether a range tombstone covers an entry. Tombstones
+// overlap; build cuts them into fragments with the newest sequence each.
+type deletions struct {
+	raw   []rangeDel
+	frags []rangeDel
+}
+
+func (d *deletions) add(r rangeDel) {
+	if bytes.Compare(r.start, r.end) < 0 {
+		d.raw = append(d.raw, r)
+	}
+}
+
+// truncate cuts a tombstone to its file's key range: outside of it newer rows
+// may have lost their sequence numbers in a compaction to the last level
+// (db/range_del_aggregator.h:TruncatedRangeDelIterator).
+func truncate(d rangeDel, f File) rangeDel {
+	if bytes.Compare(d.start, f.Smallest) < 0 {
+		d.start = f.Smallest
+	}
+	end := f.Largest
+	if !f.LargestExclusive {
+		end = append(slices.Clone(end), 0) // the first key after it
+	}
+	if bytes.Compare(d.end, end) > 0 {
+		d.end = end
+	}
+	return d
+}
+
+func (d *deletions) build() {
+	if len(d.raw) == 0 {
+		return
+	}
+	bounds := make([][]byte, 0, 2*len(d.raw))
+	for _, r := range d.raw {
+		bounds = append(bounds, r.start, r.end)
+	}
+	slices.SortFunc(bounds, bytes.Compare)
+	bounds = slices.CompactFunc(bounds, bytes.Equal)
+	slices.SortFunc(d.raw, func(a, b rangeDel) int { return bytes.Compare(a.start, b.start) })
+	open, next := seqHeap{}, 0
+	for i := 0; i+1 < len(bounds); i++ {
+		for next < len(d.raw) && bytes.Compare(d.raw[next].start, bounds[i]) <= 0 {
+			heap.Push(&open, d.raw[next])
+			next++
+		}
+		for len(open) > 0 && bytes.Compare(open[0].end, bounds[i]) <= 0 {
+			heap.Pop(&open)
+		}
+		if len(open) > 0 {
+			d.frags = append(d.frags, rangeDel{bounds[i], bounds[i+1], open[0].seq})
+		}
+	}
+	d.raw = nil
+}
+
+// covers says whether a tombstone newer than seq deletes key.
+func (d *deletions) covers(key []byte, seq uint64) bool {
+	if len(d.frags) == 0 {
+		return false
+	}
+	i, found := slices.BinarySearchFunc(d.frags, key, func(r rangeDel, k []byte) int { return bytes.Compare(r.start, k) })
+	if !found {
+		i--
+	}
+	return i >= 0 && bytes.Compare(key, d.frags[i].end) < 0 && d.frags[i].seq > seq
+}
+
+// seqHeap has the tombstone with the newest sequence first.
+type seqHeap []rangeDel
+
+func (h seqHeap) Len() int           { return len(h) }
+func (h seqHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h seqHeap) Less(i, j int) bool { return h[i].seq > h[j].seq }
+func (h *seqHeap) Push(x any)        { *h = append(*h, x.(rangeDel)) }
+func (h *seqHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
