@@ -51,6 +51,7 @@ func commands(a *app) []*cobra.Command {
 // group makes cmd a parent that prints its help when called alone and refuses
 // words that are not its commands; cobra itself would print help and exit 0.
 func group(cmd *cobra.Command) {
+	cmd.SuggestionsMinimumDistance = 2
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil

@@ -1,0 +1,63 @@
+package cmd
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"sstool/internal/kafkatest"
+)
+
+// clusters are the running scripts' clusters, by work directory.
+var clusters sync.Map
+
+var scriptContext = context.Background()
+
+func clusterOf(ts *testscript.TestScript) *kafkatest.Cluster {
+	c, ok := clusters.Load(ts.Getenv("WORK"))
+	if !ok {
+		ts.Fatalf("no cluster: the script needs the line `cluster` first")
+	}
+	return c.(*kafkatest.Cluster)
+}
+
+func codeOf(err error) int {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	return -1
+}
+
+// treeOf describes a directory: every path, and a digest of every file.
+func treeOf(ts *testscript.TestScript, dir string) string {
+	var b strings.Builder
+	root := ts.MkAbs(dir)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil || d.IsDir() {
+			fmt.Fprintf(&b, "%s/\n", rel)
+			return err
+		}
+		text, err := os.ReadFile(path)
+		fmt.Fprintf(&b, "%s %x\n", rel, sha256.Sum256(text))
+		return err
+	})
+	ts.Check(err)
+	return b.String()
+}
