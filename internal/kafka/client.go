@@ -1,0 +1,146 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"slices"
+	"sync"
+	"time"
+
+	"sstool/internal/op"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Client is a connection to one cluster. It is safe for concurrent use.
+type Client struct {
+	cfg    Config
+	opts   []kgo.Opt
+	set    settings
+	cl     *kgo.Client
+	adm    *kadm.Client
+	mu     sync.Mutex
+	idle   []*kgo.Client // fetch clients whose reader is done
+	closed bool
+}
+
+// settings are the parts of the configuration that the package itself needs.
+type settings struct {
+	bootstrap  []string
+	apiTimeout time.Duration // for one administrative question, retries included
+	backoff    time.Duration
+	backoffMax time.Duration
+	principal  string // the SASL user, for messages about missing ACLs
+	tls        *tls.Config
+}
+
+// Open connects to the cluster and asks for its metadata, so that a wrong
+// address or password fails here and not later.
+func Open(ctx context.Context, cfg Config) (*Client, error) {
+	opts, set, err := cfg.options()
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{cfg: cfg, opts: opts, set: set}
+	c.cl, err = kgo.NewClient(opts...)
+	if err != nil {
+		return nil, &op.Error{Kind: op.Usage, What: "Kafka client configuration", Err: err}
+	}
+	c.adm = kadm.NewClient(c.cl)
+	ctx, cancel := c.timeout(ctx)
+	defer cancel()
+	if _, err := c.metadata(ctx, c.cl, nil); err != nil {
+		c.Close()
+		return nil, c.explain(err, "connect to Kafka at "+c.address(), nil)
+	}
+	return c, nil
+}
+
+// Close ends all connections. Readers that are still open fail.
+func (c *Client) Close() {
+	c.mu.Lock()
+	idle := c.idle
+	c.idle, c.closed = nil, true
+	c.mu.Unlock()
+	for _, cl := range idle {
+		cl.Close()
+	}
+	c.cl.Close()
+}
+
+// ClusterID is the cluster's own identifier.
+func (c *Client) ClusterID(ctx context.Context) (string, error) {
+	ctx, cancel := c.timeout(ctx)
+	defer cancel()
+	resp, err := c.metadata(ctx, c.cl, []string{})
+	if err != nil {
+		return "", c.explain(err, "ask "+c.address()+" for its cluster id", nil)
+	}
+	if resp.ClusterID == nil {
+		return "", nil
+	}
+	return *resp.ClusterID, nil
+}
+
+// metadata asks for some topics; nil asks for all, an empty list for none.
+func (c *Client) metadata(ctx context.Context, cl *kgo.Client, topics []string) (*kmsg.MetadataResponse, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	if topics != nil {
+		req.Topics = []kmsg.MetadataRequestTopic{}
+	}
+	for _, t := range topics {
+		rt := kmsg.NewMetadataRequestTopic()
+		rt.Topic = kmsg.StringPtr(t)
+		req.Topics = append(req.Topics, rt)
+	}
+	return req.RequestWith(ctx, cl)
+}
+
+func (c *Client) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, c.set.apiTimeout)
+}
+
+func (c *Client) address() string {
+	if len(c.set.bootstrap) == 0 {
+		return "(no address)"
+	}
+	s := c.set.bootstrap[0]
+	if n := len(c.set.bootstrap) - 1; n > 0 {
+		s += " and others"
+	}
+	return s
+}
+
+// borrow returns a kgo client of the reader's own. franz-go sends all fetches
+// to one broker over one connection, and a broker answers one request of a
+// connection at a time, so two partitions read through one client would wait
+// for each other.
+func (c *Client) borrow() (*kgo.Client, error) {
+	c.mu.Lock()
+	if n := len(c.idle); n > 0 {
+		cl := c.idle[n-1]
+		c.idle = c.idle[:n-1]
+		c.mu.Unlock()
+		return cl, nil
+	}
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		return nil, kgo.ErrClientClosed
+	}
+	return kgo.NewClient(slices.Clone(c.opts)...)
+}
+
+func (c *Client) giveBack(cl *kgo.Client) {
+	c.mu.Lock()
+	closed := c.closed
+	if !closed {
+		c.idle = append(c.idle, cl)
+	}
+	c.mu.Unlock()
+	if closed {
+		cl.Close()
+	}
+}

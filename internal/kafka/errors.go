@@ -1,0 +1,61 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sstool/internal/op"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// LogStartMovedError says that records which were still to be read are gone:
+// retention, DeleteRecords or compaction of a delete policy moved the log start
+// past the reader's position.
+type LogStartMovedError struct {
+	Topic     string
+	Partition int32
+	Position  int64 // the next offset to be read
+	LogStart  int64 // the first offset that still exists
+}
+
+func (e *LogStartMovedError) Error() string {
+	return fmt.Sprintf("read %s-%d at offset %d: the log now starts at %d, records before it are gone", e.Topic, e.Partition, e.Position, e.LogStart)
+}
+
+// acl names what a request needs, for the message when it is denied.
+type acl struct{ ops, resource, name string }
+
+func (a *acl) String() string { return a.ops + " on " + a.resource + ":" + a.name }
+
+func topicACL(ops, topic string) *acl { return &acl{ops, "Topic", topic} }
+func groupACL(ops, group string) *acl { return &acl{ops, "Group", group} }
+
+// explain turns an error of a request into one a person can act on. what is
+// the thing that was tried, need the ACL it takes.
+func (c *Client) explain(err error, what string, need *acl) error {
+	if err == nil {
+		return nil
+	}
+	var oe *op.Error
+	if errors.As(err, &oe) {
+		return err
+	}
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	e := &op.Error{Kind: op.Unreachable, What: what, Err: err}
+	switch {
+	case isDenied(err) && need != nil:
+		e.Err = fmt.Errorf("access denied: needs the ACL %s: %w", need, err)
+	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
+		e.Kind = op.NotFound
+	}
+	return e
+}
+
+func isDenied(err error) bool {
+	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.GroupAuthorizationFailed) ||
+		errors.Is(err, kerr.ClusterAuthorizationFailed) || errors.Is(err, kerr.TransactionalIDAuthorizationFailed)
+}

@@ -1,0 +1,168 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"sstool/internal/op"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Defaults of ReadOptions.
+const (
+	DefaultFetchBytes   = 16 << 20
+	DefaultStallTimeout = time.Minute
+)
+
+// ReadOptions says what a PartitionReader reads and how.
+type ReadOptions struct {
+	Topic     string
+	Partition int32
+	From, To  int64 // [From, To)
+
+	// ReadCommitted reads up to the last stable offset and skips aborted
+	// transactions.
+	ReadCommitted bool
+	// MaxBytes asks for this much per fetch (DefaultFetchBytes). A larger
+	// batch is still read whole.
+	MaxBytes int32
+	// Prefetch is how many responses may be in flight or waiting (1) while
+	// the caller works on blocks that it has taken.
+	Prefetch int
+	// StallTimeout is how long the position may stand still while the reader
+	// retries (DefaultStallTimeout). Time that the caller takes does not count.
+	StallTimeout time.Duration
+	// OnEvent hears about retries and waits; it is called from the reader's
+	// goroutine and must not block. May be nil.
+	OnEvent func(ReadEvent)
+	// Watch, when given, is in op.Network while Next waits.
+	Watch *op.Stopwatch
+}
+
+// PartitionReader reads [From, To) of one partition with raw fetch requests to
+// the leader. One goroutine fetches ahead; Next is for one caller at a time.
+type PartitionReader struct {
+	c      *Client
+	o      ReadOptions
+	cl     *kgo.Client
+	cancel context.CancelFunc
+	out    chan fetched
+	done   chan struct{}
+	once   sync.Once
+	err    error // what Next returns from now on
+
+	// Owned by the fetching goroutine.
+	pos     int64
+	lead    leader
+	size    int32
+	empties int
+	txnSeen bool
+}
+
+type fetched struct {
+	b   *Block
+	err error
+}
+
+// OpenPartition starts reading. The topic and the partition must exist.
+func (c *Client) OpenPartition(ctx context.Context, o ReadOptions) (*PartitionReader, error) {
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = DefaultFetchBytes
+	}
+	if o.Prefetch <= 0 {
+		o.Prefetch = 1
+	}
+	if o.StallTimeout <= 0 {
+		o.StallTimeout = DefaultStallTimeout
+	}
+	cl, err := c.borrow()
+	if err != nil {
+		return nil, c.explain(err, fmt.Sprintf("read %s-%d", o.Topic, o.Partition), nil)
+	}
+	r := &PartitionReader{c: c, o: o, cl: cl, pos: o.From, size: o.MaxBytes, lead: noLeader(),
+		out: make(chan fetched, o.Prefetch-1), done: make(chan struct{})}
+	// The reader outlives this call's context: only Close ends it.
+	rctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r.cancel = cancel
+	if o.From < o.To {
+		stop := context.AfterFunc(ctx, cancel)
+		err = r.findLeader(rctx, time.Now().Add(o.StallTimeout))
+		stop()
+		if err != nil {
+			close(r.done)
+			r.Close()
+			if ctx.Err() != nil {
+				err = fmt.Errorf("read %s-%d: %w", o.Topic, o.Partition, ctx.Err())
+			}
+			return nil, err
+		}
+	}
+	go r.run(rctx)
+	return r, nil
+}
+
+// Next returns the next block, io.EOF once the position has reached To. After
+// an error it keeps returning that error.
+func (r *PartitionReader) Next(ctx context.Context) (*Block, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	if r.o.Watch != nil {
+		defer r.o.Watch.Enter(r.o.Watch.Enter(op.Network))
+	}
+	select {
+	case f, ok := <-r.out:
+		switch {
+		case !ok:
+			r.err = io.EOF
+		case f.err != nil:
+			r.err = f.err
+		default:
+			return f.b, nil
+		}
+		return nil, r.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("read %s-%d: %w", r.o.Topic, r.o.Partition, ctx.Err())
+	}
+}
+
+// Release says that the block's bytes are no longer used. It is optional: it
+// lets go of the response early when the caller keeps the Block.
+func (r *PartitionReader) Release(b *Block) { b.raw, b.abortedTxns = nil, nil }
+
+// Close ends the reader. It may be called at any time, also twice.
+func (r *PartitionReader) Close() error {
+	r.once.Do(func() {
+		r.cancel()
+		<-r.done
+		r.c.giveBack(r.cl)
+		if r.err == nil {
+			r.err = op.Errorf(op.Failed, "read %s-%d: the reader is closed", r.o.Topic, r.o.Partition)
+		}
+	})
+	return nil
+}
+
+func (r *PartitionReader) run(ctx context.Context) {
+	defer close(r.done)
+	defer close(r.out)
+	for r.pos < r.o.To {
+		b, err := r.next(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		select {
+		case r.out <- fetched{b, err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+		r.pos = b.Next
+	}
+}
