@@ -1,0 +1,473 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sstool/internal/kafka"
+	"sstool/internal/op"
+	"sstool/internal/rocks"
+	"sstool/internal/streams"
+	"sstool/internal/table"
+)
+
+// groupBase is the table group of the first segment seen in the sample: groups
+// are unsigned and segments may be older than the sample.
+const groupBase = 1 << 31
+
+// sstTarget is the size at which a new SST file is begun.
+const sstTarget = 64 << 20
+
+// bulkRun is one unit on its way through the table: records are routed to key
+// ranges as they arrive, then every range is deduplicated, sorted and written
+// straight into SST files, which RocksDB ingests. No memtable, no compaction.
+type bulkRun struct {
+	r       *run
+	u       *Unit
+	store   streams.Store
+	taskDir string
+	tmp     string
+	workers int
+	table   *table.Table
+	base    int64 // segment id of group groupBase
+	family  int
+
+	segments map[int64]bool // every segment a record of which was seen
+	watches  []*op.Stopwatch
+	routers  []*router
+	samples  [][]table.Sample
+	times    versionedTimes
+	spans    []versionedSpan
+}
+
+func (r *run) replayBulk(ctx context.Context, u *Unit, taskDir, tmp string, workers int) (_ map[int32]Counts, _ Counts, watches []*op.Stopwatch, err error) {
+	b := &bulkRun{r: r, u: u, store: u.Request.Store, taskDir: taskDir, tmp: tmp, workers: workers, segments: map[int64]bool{}}
+	b.family = len(b.store.ColumnFamilies()) - 1
+	for range workers {
+		b.watches = append(b.watches, op.StartWatch(op.Idle))
+	}
+	watches = b.watches
+	total := newCounts()
+	if err := os.MkdirAll(tmp, 0o755); err != nil {
+		return nil, total, watches, err
+	}
+	defer os.RemoveAll(tmp)
+	sample, err := b.sample(ctx)
+	if err != nil {
+		return nil, total, watches, err
+	}
+	b.samples = sample.rows
+	opt := table.Options{Memory: r.tableMemory(), TempDir: tmp, Workers: workers, EstimatedBytes: sample.rowBytes, Samples: sample.rows, KeepAll: b.store.Kind == streams.Versioned}
+	if b.table, err = table.New(opt); err != nil {
+		return nil, total, watches, err
+	}
+	defer b.table.Close()
+	for _, w := range watches {
+		rt, err := b.newRouter(w)
+		if err != nil {
+			return nil, total, watches, err
+		}
+		b.routers = append(b.routers, rt)
+	}
+	perPart := map[int32]Counts{}
+	var seq int64
+	for _, part := range u.Parts {
+		c, err := b.route(ctx, part, &seq)
+		if err != nil {
+			return nil, total, watches, err
+		}
+		perPart[part.Partition] = c
+		total.add(c)
+	}
+	b.table.Finish()
+	if b.store.Kind == streams.Versioned {
+		err = b.writeVersioned(ctx, &total)
+	} else {
+		err = b.write(ctx, &total)
+	}
+	return perPart, total, watches, err
+}
+
+// group is the table group of a segment.
+func (b *bulkRun) group(segment int64) (uint32, error) {
+	g := segment - b.base + groupBase
+	if g < 0 || g > math.MaxUint32 {
+		return 0, op.Errorf(op.Failed, "store %q: segment %d is too far from segment %d: a record's time is not in milliseconds?", b.store.Name, segment, b.base)
+	}
+	return uint32(g), nil
+}
+
+func (b *bulkRun) segment(group uint32) int64 { return int64(group) - groupBase + b.base }
+
+// route reads one partition and routes its rows; several workers decode
+// blocks at once.
+func (b *bulkRun) route(ctx context.Context, part PartRange, seq *int64) (Counts, error) {
+	total := newCounts()
+	total.Offsets = part.Records()
+	if part.Records() == 0 {
+		return total, nil
+	}
+	opened := time.Now()
+	reader, err := b.r.open(ctx, b.u, part, nil)
+	if err != nil {
+		return total, err
+	}
+	defer reader.Close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	b.times = versionedTimes{from: part.From, window: int64(b.r.consumerInt("max.poll.records", DefaultMaxPoll))}
+	var next, spans sync.Mutex
+	spanOf := map[int64]versionedSpan{}
+	first := *seq
+	take := func() (*kafka.Block, int64, error) {
+		next.Lock()
+		defer next.Unlock()
+		blk, err := reader.Next(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		if total.FirstFetch == 0 {
+			total.FirstFetch = time.Since(opened)
+		}
+		n := *seq
+		*seq++
+		return blk, n, nil
+	}
+	var wg sync.WaitGroup
+	for _, rt := range b.routers {
+		rt.counts = newCounts()
+		rt.times = versionedTimes{from: b.times.from, window: b.times.window}
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			defer rt.w.Enter(op.Idle)
+			for {
+				rt.w.Enter(op.Network)
+				blk, n, err := take()
+				if errors.Is(err, io.EOF) {
+					return
+				}
+				if err == nil {
+					var sp versionedSpan
+					sp, err = rt.block(blk, n)
+					spans.Lock()
+					spanOf[n] = sp
+					spans.Unlock()
+				}
+				if err != nil {
+					cancel(err)
+					return
+				}
+				b.r.progress(b.u, blk.Next-blk.First, int64(blk.WireBytes))
+				reader.Release(blk)
+			}
+		}()
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return total, err
+	}
+	for _, rt := range b.routers {
+		total.add(rt.counts)
+		b.times.merge(&rt.times)
+		for s := range rt.segments {
+			b.segments[s] = true
+		}
+	}
+	for n := first; n < *seq; n++ {
+		b.spans = append(b.spans, spanOf[n])
+	}
+	return total, nil
+}
+
+// router is one worker's way from block to table.
+type router struct {
+	b        *bulkRun
+	w        *op.Stopwatch
+	dec      kafka.Decoder
+	conv     *streams.Converter
+	to       *table.Router
+	counts   Counts
+	segments map[int64]bool
+	lastSeg  int64
+	haveSeg  bool
+	lastGrp  uint32
+	local    int64 // running stream time within the block (versioned)
+	times    versionedTimes
+	scratch  []byte
+}
+
+func (b *bulkRun) newRouter(w *op.Stopwatch) (*router, error) {
+	rt := &router{b: b, w: w, to: b.table.NewRouter(), counts: newCounts(), segments: map[int64]bool{}}
+	if b.store.Kind != streams.Versioned {
+		var err error
+		if rt.conv, err = streams.NewConverter(b.store); err != nil {
+			return nil, err
+		}
+	}
+	return rt, nil
+}
+
+func (rt *router) block(blk *kafka.Block, seq int64) (versionedSpan, error) {
+	rt.w.Enter(op.Decode)
+	rt.to.Begin(seq)
+	rt.local = math.MinInt64
+	add := rt.row()
+	stats, err := rt.dec.Decode(blk, func(rec *kafka.Record) error {
+		if !rt.counts.record(rec) {
+			return nil
+		}
+		return add(rec)
+	})
+	if err != nil {
+		return versionedSpan{}, err
+	}
+	rt.counts.block(blk, stats)
+	if err := rt.b.r.checkTransactions(rt.b.u, stats); err != nil {
+		return versionedSpan{}, err
+	}
+	rt.w.Enter(op.Sort)
+	return versionedSpan{first: blk.First, streamTime: rt.local}, rt.to.End()
+}
+
+// row is the shortest way from a record to the table for the store's kind.
+func (rt *router) row() func(*kafka.Record) error {
+	s := rt.b.store
+	switch {
+	case s.Kind == streams.Versioned:
+		return rt.versionedRow
+	case (s.Kind == streams.TimestampedKV || s.Kind == streams.FKSubscription) && !s.Headers:
+		return func(r *kafka.Record) error {
+			rt.to.AddTimestamped(groupBase, r.Key, r.Timestamp, r.Value, r.Value == nil)
+			return nil
+		}
+	case !s.Kind.Segmented() && !s.Headers:
+		return func(r *kafka.Record) error {
+			rt.to.Add(groupBase, r.Key, r.Value, r.Value == nil)
+			return nil
+		}
+	}
+	addRow := func(row *streams.Row) error {
+		if !rt.haveSeg || row.Segment != rt.lastSeg {
+			g, err := rt.b.group(row.Segment)
+			if err != nil {
+				return err
+			}
+			rt.lastSeg, rt.lastGrp, rt.haveSeg = row.Segment, g, true
+			rt.segments[row.Segment] = true
+		}
+		rt.to.Add(rt.lastGrp, row.Key, row.Value, row.Delete)
+		return nil
+	}
+	return func(r *kafka.Record) error {
+		t, err := rt.conv.Rows(r.Key, r.Value, r.Headers, r.Timestamp, addRow)
+		if err != nil {
+			return recordError(err, &batchRecord{offset: r.Offset})
+		}
+		rt.counts.StreamTime = max(rt.counts.StreamTime, t)
+		return nil
+	}
+}
+
+// write turns sorted buckets into SST files, one set per segment, and the
+// files into databases.
+func (b *bulkRun) write(ctx context.Context, total *Counts) error {
+	live := int64(math.MinInt64)
+	if b.store.Kind.Segmented() {
+		live = b.store.MinLiveSegment(total.StreamTime)
+		if g := live - b.base + groupBase; g > 0 {
+			b.table.DropGroup(uint32(min(g, math.MaxUint32)))
+		}
+		// A live segment of which only deletes were seen exists too.
+		for s := range b.segments {
+			if s < live {
+				delete(b.segments, s)
+			}
+		}
+	} else {
+		b.segments = map[int64]bool{0: true}
+	}
+	files, stats, err := b.sortBuckets(ctx, b.table)
+	if err != nil {
+		return err
+	}
+	total.Rows = stats.Live
+	conv, err := streams.NewConverter(b.store)
+	if err != nil {
+		return err
+	}
+	total.Expired = stats.Dropped / conv.RowsPerRecord()
+	w := b.watches[0]
+	w.Enter(op.Flush)
+	for s := range b.segments {
+		if err := b.build(s, files[s]); err != nil {
+			return err
+		}
+	}
+	total.SegmentsLive = len(b.segments)
+	w.Enter(op.Idle)
+	return nil
+}
+
+// build makes one database out of its files.
+func (b *bulkRun) build(segment int64, files []string) error {
+	dir := streams.DatabaseDir(b.taskDir, b.store, segment)
+	db, err := openDB(dir, b.store)
+	if err != nil {
+		return err
+	}
+	if len(files) > 0 {
+		slices.Sort(files)
+		if err := db.Ingest(b.family, files); err != nil {
+			db.Close()
+			return err
+		}
+	}
+	if err := db.Flush(); err != nil {
+		db.Close()
+		return err
+	}
+	return db.Close()
+}
+
+// sortBuckets sorts and writes all buckets of t with all workers; each owns a
+// contiguous range of buckets, so its files do not overlap another's.
+func (b *bulkRun) sortBuckets(ctx context.Context, t *table.Table) (map[int64][]string, table.Stats, error) {
+	n := t.Buckets()
+	files := map[int64][]string{}
+	var all table.Stats
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var firstErr error
+	var failed atomic.Bool
+	for i := range b.workers {
+		lo, hi := n*i/b.workers, n*(i+1)/b.workers
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			w := b.watches[i]
+			defer w.Enter(op.Idle)
+			out := &sstSet{b: b, name: strconv.Itoa(i), files: map[int64][]string{}}
+			sorter := t.NewSorter()
+			defer sorter.Close()
+			var stats table.Stats
+			err := func() error {
+				for k := lo; k < hi; k++ {
+					if ctx.Err() != nil || failed.Load() {
+						return ctx.Err()
+					}
+					w.Enter(op.Sort)
+					err := sorter.Load(k, func(bk *table.Bucket) error {
+						stats.Add(bk.Stats)
+						was := w.Enter(op.Write)
+						defer w.Enter(was)
+						return out.bucket(bk)
+					})
+					if err != nil {
+						return err
+					}
+				}
+				w.Enter(op.Write)
+				return out.finish()
+			}()
+			if err != nil {
+				out.abandon()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				failed.Store(true)
+				if firstErr == nil {
+					firstErr = err
+				}
+			}
+			all.Add(stats)
+			for s, fs := range out.files {
+				files[s] = append(files[s], fs...)
+			}
+		}()
+	}
+	wg.Wait()
+	if firstErr == nil {
+		firstErr = ctx.Err()
+	}
+	return files, all, firstErr
+}
+
+// sstSet is one worker's open SST file and the files it has finished.
+type sstSet struct {
+	b       *bulkRun
+	name    string
+	w       *rocks.SSTWriter
+	path    string
+	segment int64
+	count   int
+	files   map[int64][]string
+}
+
+func (s *sstSet) bucket(bk *table.Bucket) error {
+	rows := bk.Rows
+	for len(rows) > 0 {
+		// Rows are sorted by group first: a run of one group is one database's.
+		g := rows[0].Group
+		n := len(rows)
+		if rows[n-1].Group != g {
+			n, _ = slices.BinarySearchFunc(rows, g+1, func(r table.Ref, g uint32) int {
+				if r.Group < g {
+					return -1
+				}
+				return 1
+			})
+		}
+		if err := s.put(g, bk.Arena, rows[:n]); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+func (s *sstSet) put(group uint32, arena []byte, rows []table.Ref) error {
+	seg := s.b.segment(group)
+	if s.w != nil && (seg != s.segment || s.w.Size() >= sstTarget) {
+		if err := s.finish(); err != nil {
+			return err
+		}
+	}
+	if s.w == nil {
+		s.path = filepath.Join(s.b.tmp, "w"+s.name+"-"+strconv.Itoa(s.count)+".sst")
+		s.count++
+		w, err := rocks.NewSSTWriter(s.path)
+		if err != nil {
+			return err
+		}
+		s.w, s.segment = w, seg
+	}
+	return s.w.PutSorted(arena, rows)
+}
+
+func (s *sstSet) finish() error {
+	if s.w == nil {
+		return nil
+	}
+	_, err := s.w.Finish()
+	s.w = nil
+	s.files[s.segment] = append(s.files[s.segment], s.path)
+	return err
+}
+
+func (s *sstSet) abandon() {
+	if s.w != nil {
+		s.w.Abandon()
+		s.w = nil
+	}
+}

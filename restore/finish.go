@@ -1,0 +1,175 @@
+package restore
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+
+	"sstool/internal/lsm"
+	"sstool/internal/op"
+	"sstool/internal/rocks"
+	"sstool/internal/streams"
+)
+
+// databases lists the databases of a store that are on disk, sorted.
+func databases(taskDir string, s streams.Store) ([]string, error) {
+	if !s.Kind.Segmented() {
+		d := streams.DatabaseDir(taskDir, s, 0)
+		if fileExists(d) {
+			return []string{d}, nil
+		}
+		return nil, nil
+	}
+	ids, err := streams.SegmentIDs(streams.StoreDir(taskDir, s), s)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, 0, len(ids))
+	for _, id := range ids {
+		out = append(out, streams.DatabaseDir(taskDir, s, id))
+	}
+	sort.Strings(out)
+	return out, nil
+}
+
+// checkpointOffset is the number a checkpoint holds for a partition after this
+// replay, and whether it goes into the .checkpoint file.
+func (p *Plan) checkpointOffset(u *Unit, c Counts, part int32) (offset int64, line bool) {
+	o := &p.Options
+	var r PartRange
+	for _, x := range u.Parts {
+		if x.Partition == part {
+			r = x
+		}
+	}
+	if u.Request.Global {
+		// GlobalStateManagerImpl: the next offset, not the last applied.
+		return r.To, r.To > 0
+	}
+	if c.LastApplied >= 0 {
+		return c.LastApplied, true
+	}
+	if u.Resume != "" {
+		return r.From - 1, true
+	}
+	// Nothing applied. Kafka Streams 4.3 and later drop a -4 line when they
+	// migrate the file, and under exactly-once a missing offset wipes the task:
+	// there the offset goes into the store (offsetInStore).
+	return streams.OffsetUnknown, !offsetInStore(o)
+}
+
+// offsetInStore says whether "nothing applied yet" must be a row of the
+// offsets family.
+func offsetInStore(o *Options) bool {
+	return o.Guarantee == ExactlyOnce && streams.OffsetsInStore(o.Target)
+}
+
+// finishUnit verifies what was built for u under built (the task's build
+// directory) and writes the offsets that must be rows.
+func (p *Plan) finishUnit(u *Unit, built string, ur unitResult) error {
+	s := u.Request.Store
+	dbs, err := databases(built, s)
+	if err != nil {
+		return err
+	}
+	if !u.Request.Global && !p.Options.partial() && ur.counts.LastApplied < 0 && u.Resume == "" {
+		if p.Options.Guarantee == ExactlyOnce && p.Options.Target.IsZero() {
+			return op.Errorf(op.Usage, "%s holds no data, and under exactly-once the way to say so depends on the Kafka version that will open the directory", unitName(u)).
+				WithTry("--target-kafka 4.4 (or the application's version), or kafka-version in the spec")
+		}
+		if offsetInStore(&p.Options) {
+			if len(dbs) == 0 {
+				// A segmented store without a segment has no place for the row:
+				// its oldest segment is created and goes with the first record.
+				dbs = []string{streams.DatabaseDir(built, s, 0)}
+			}
+			if err := writeUnknownOffset(dbs, s, u); err != nil {
+				return err
+			}
+		}
+	}
+	var rows int64
+	for _, dir := range dbs {
+		info, err := lsm.VerifyDB(dir, p.cores)
+		if err != nil {
+			return op.Errorf(op.KindOf(err), "verify the store just built: %w", err)
+		}
+		for _, f := range info.Families {
+			if f.Name != streams.OffsetsFamily {
+				rows += f.Entries - f.Deletes
+			}
+		}
+	}
+	// A store built by bulk holds each row once, so entries are rows.
+	if p.Options.Profile == Bulk && u.Resume == "" && rows != ur.counts.Rows {
+		return op.Errorf(op.Corrupt, "verify the store just built: %s holds %d entries, %d rows were written", streams.StoreDir(built, s), rows, ur.counts.Rows)
+	}
+	return nil
+}
+
+// writeUnknownOffset puts "nothing applied yet" into every database.
+func writeUnknownOffset(dbs []string, s streams.Store, u *Unit) error {
+	families := append(s.ColumnFamilies(), streams.OffsetsFamily)
+	for _, dir := range dbs {
+		if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+			return err
+		}
+		db, err := rocks.Open(dir, rocks.Options{Families: families})
+		if err != nil {
+			return err
+		}
+		b := db.Batch()
+		for _, row := range streams.OffsetRows(u.Topic, u.Parts[0].Partition, streams.OffsetUnknown) {
+			b.Put(len(families)-1, row.Key, row.Value)
+		}
+		err = db.Write(b)
+		b.Close()
+		if err == nil {
+			err = db.Flush()
+		}
+		if cerr := db.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return fmt.Errorf("write the offset of %s into %s: %w", unitName(u), dir, err)
+		}
+	}
+	return nil
+}
+
+// removeStore removes what a replay wrote for s.
+func removeStore(taskDir string, s streams.Store) error {
+	return os.RemoveAll(streams.StoreDir(taskDir, s))
+}
+
+// dirSize is the bytes of all files below dir.
+func dirSize(dir string) int64 {
+	var n int64
+	filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if i, err := d.Info(); err == nil {
+				n += i.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}
+
+// settleRows derives the counts that need the finished store.
+func settleRows(u *Unit, ur *unitResult) error {
+	per := int64(1)
+	if u.Request.Kind.OnDisk() && u.Request.Kind != streams.Versioned {
+		conv, err := streams.NewConverter(u.Request.Store)
+		if err != nil {
+			return err
+		}
+		per = conv.RowsPerRecord()
+	}
+	ur.counts.settle(u.Request.Store, per)
+	if len(u.Parts) == 1 {
+		ur.parts[u.Parts[0].Partition] = ur.counts
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sstool/internal/op"
+)
+
+// runInto builds every task aside and puts each in place as soon as it is
+// whole. The application's lock is held all the while.
+func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
+	o := &p.Options
+	lock, err := lockDir(appDir(o.Into, o.ApplicationID))
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	note, err := recoverTarget(o.Into, o.ApplicationID)
+	if err != nil {
+		return err
+	}
+	if note != "" {
+		sink.Warn(o.Into, note)
+	}
+	// The plan may be older than the lock, and recovery may have finished a task.
+	if err := p.checkTarget(); err != nil {
+		return err
+	}
+	build := buildDir(o.Into, o.ApplicationID)
+	if err := os.MkdirAll(build, 0o750); err != nil {
+		return err
+	}
+	defer os.RemoveAll(build)
+	sink.Emit(op.Event{Type: op.Phase, Name: "restore"})
+	r := p.newRun(sink)
+	start := time.Now()
+	out, err := r.units(ctx, build, p.Tasks, func(t *TaskPlan, done []unitResult) error {
+		return p.place(t, done)
+	})
+	res.addRun(out, time.Since(start), r.parallel)
+	if err != nil {
+		p.finishResult(res)
+		if n := finishedTasks(p, out); n > 0 && !errors.Is(err, context.Canceled) {
+			sink.Warn(filepath.Base(build), "finished tasks stay; the next run does only the rest")
+		}
+	}
+	return err
+}
+
+func finishedTasks(p *Plan, done []unitResult) int {
+	left := map[*TaskPlan]int{}
+	for _, ur := range done {
+		left[ur.unit.Task]++
+	}
+	n := 0
+	for _, t := range p.Tasks {
+		if left[t] > 0 && left[t] == len(t.Units) {
+			n++
+		}
+	}
+	return n
+}

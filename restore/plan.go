@@ -1,0 +1,424 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sort"
+	"strconv"
+	"time"
+
+	"sstool/internal/kafka"
+	"sstool/internal/op"
+	"sstool/internal/streams"
+)
+
+// Plan is what a restore will do: resolved against the cluster and the target
+// directory, and shown before it is done.
+type Plan struct {
+	Options     Options
+	ClusterID   string
+	Committed   bool   // read_committed
+	IsolationBy string // why
+	Assumptions []string
+	Warnings    []string
+	Tasks       []*TaskPlan
+	Skipped     []SkippedStore
+
+	client *kafka.Client
+	cores  int
+	lock   *dirLock
+}
+
+// SkippedStore is a store that has nothing on disk to restore.
+type SkippedStore struct {
+	Store  string `json:"store"`
+	Reason string `json:"reason"`
+}
+
+// TaskPlan is one task directory: its stores are restored and put in place
+// together.
+type TaskPlan struct {
+	Task   streams.TaskID
+	Known  bool // the sub-topology is known, so the directory's name is
+	Global bool
+	Units  []*Unit
+	Done   bool // an earlier run finished it
+}
+
+// Name is the task directory's name.
+func (t *TaskPlan) Name() string {
+	if t.Global {
+		return "global"
+	}
+	if !t.Known {
+		return "?_" + strconv.Itoa(t.Task.Partition)
+	}
+	return t.Task.String()
+}
+
+// Unit is one store of one task: one changelog partition, or all partitions
+// of a global store's topic.
+type Unit struct {
+	Request StoreRequest
+	Topic   string
+	Parts   []PartRange
+	Replace bool   // a non-empty store stands in its place
+	Resume  string // directory of the store to resume; empty: from the log start
+	Done    bool   // in place from an earlier run
+	Task    *TaskPlan
+}
+
+// PartRange is the part of one changelog partition that is replayed.
+type PartRange struct {
+	Partition  int32
+	LogStart   int64
+	End        int64 // read_uncommitted end of the log
+	LastStable int64
+	From, To   int64
+	Started    string // why From is where it is, when not the log start
+	Bytes      int64  // size of the partition on its leader; -1 when unmeasured
+}
+
+// Records is how many offsets the range spans.
+func (r PartRange) Records() int64 { return max(0, r.To-r.From) }
+
+// MakePlan resolves opts against the cluster and the target. It reads only.
+func MakePlan(ctx context.Context, client *kafka.Client, opts Options) (*Plan, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	cores := runtime.GOMAXPROCS(0)
+	opts.setDefaults(cores)
+	p := &Plan{Options: opts, client: client, cores: cores}
+	p.Committed, p.IsolationBy = opts.readCommitted()
+	var err error
+	if p.ClusterID, err = client.ClusterID(ctx); err != nil {
+		return nil, err
+	}
+	if opts.Target == (streams.Version{}) {
+		p.Assumptions = append(p.Assumptions, "Kafka version of the application not stated: the classic layout, which 3.0 to 4.4 accept, and a full replay")
+	}
+	tasks := map[string]*TaskPlan{}
+	for i := range p.Options.Stores {
+		if err := p.addStore(ctx, &p.Options.Stores[i], tasks); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range tasks {
+		p.Tasks = append(p.Tasks, t)
+	}
+	sort.Slice(p.Tasks, func(i, j int) bool {
+		a, b := p.Tasks[i], p.Tasks[j]
+		if a.Global != b.Global {
+			return a.Global
+		}
+		if a.Task.Subtopology != b.Task.Subtopology {
+			return a.Task.Subtopology < b.Task.Subtopology
+		}
+		return a.Task.Partition < b.Task.Partition
+	})
+	if len(p.Tasks) == 0 && len(p.Skipped) == 0 {
+		return nil, op.Errorf(op.NotFound, "no partition is selected").WithTry("leave out --partitions and --task, or name existing ones")
+	}
+	if opts.Into != "" {
+		if err := p.checkTarget(); err != nil {
+			return nil, err
+		}
+	}
+	if opts.FromCheckpoint {
+		if err := p.planResume(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *Plan) addStore(ctx context.Context, req *StoreRequest, tasks map[string]*TaskPlan) error {
+	o := &p.Options
+	topic := req.Topic
+	if topic == "" {
+		topic = streams.ChangelogTopic(o.ApplicationID, req.Name)
+	}
+	info, err := p.client.Topic(ctx, topic)
+	if err != nil {
+		return err
+	}
+	config, err := p.client.TopicConfig(ctx, topic)
+	if err != nil {
+		// Describing configurations is a right of its own; without it only the
+		// derived values are missing.
+		p.Warnings = append(p.Warnings, fmt.Sprintf("configuration of %s unmeasured: %v", topic, err))
+		config = nil
+	}
+	if err := p.fill(req, topic, config); err != nil {
+		return err
+	}
+	if !req.Kind.OnDisk() && o.Into != "" {
+		p.Skipped = append(p.Skipped, SkippedStore{req.Name, fmt.Sprintf("kind %s keeps nothing on disk: the application restores it from the changelog at every start", req.Kind)})
+		return nil
+	}
+	parts := p.selectPartitions(req, len(info.Partitions))
+	if len(parts) == 0 {
+		return nil
+	}
+	ranges, err := p.ranges(ctx, topic, parts, req)
+	if err != nil {
+		return err
+	}
+	if req.Global {
+		t := tasks["global"]
+		if t == nil {
+			t = &TaskPlan{Global: true, Known: true}
+			tasks["global"] = t
+		}
+		t.Units = append(t.Units, &Unit{Request: *req, Topic: topic, Parts: ranges, Task: t})
+		return nil
+	}
+	for _, r := range ranges {
+		id := streams.TaskID{Subtopology: -1, Partition: int(r.Partition)}
+		if req.Subtopology != nil {
+			id.Subtopology = *req.Subtopology
+		}
+		t := tasks[id.String()]
+		if t == nil {
+			t = &TaskPlan{Task: id, Known: req.Subtopology != nil}
+			tasks[id.String()] = t
+		}
+		t.Units = append(t.Units, &Unit{Request: *req, Topic: topic, Parts: []PartRange{r}, Task: t})
+	}
+	return nil
+}
+
+func (p *Plan) selectPartitions(req *StoreRequest, n int) []int32 {
+	var out []int32
+	for i := range int32(n) {
+		if req.Global {
+			out = append(out, i)
+			continue
+		}
+		if p.Options.Partitions != nil && !slices.Contains(p.Options.Partitions, i) {
+			continue
+		}
+		if p.Options.Tasks != nil && !slices.ContainsFunc(p.Options.Tasks, func(t streams.TaskID) bool {
+			return t.Partition == int(i) && (req.Subtopology == nil || *req.Subtopology == t.Subtopology)
+		}) {
+			continue
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
+// ranges finds where each partition's replay begins and ends.
+func (p *Plan) ranges(ctx context.Context, topic string, parts []int32, req *StoreRequest) ([]PartRange, error) {
+	offs, err := p.client.Offsets(ctx, topic, parts)
+	if err != nil {
+		return nil, err
+	}
+	var committed map[int32]int64
+	if req.SourceTopic {
+		// StoreChangelogReader: a source topic is restored up to the group's
+		// committed offset; beyond it the application processes the records again.
+		if committed, err = p.client.CommittedOffsets(ctx, p.Options.ApplicationID, topic); err != nil {
+			return nil, err
+		}
+	}
+	sizes := p.client.PartitionSizes(ctx, topic)
+	var out []PartRange
+	for _, part := range parts {
+		x, ok := offs[part]
+		if !ok {
+			return nil, op.Errorf(op.NotFound, "no offsets for %s-%d", topic, part)
+		}
+		r := PartRange{Partition: part, LogStart: x.Start, End: x.End, LastStable: x.LastStable, From: x.Start, To: x.End, Bytes: -1}
+		if n, ok := sizes[part]; ok {
+			r.Bytes = n
+		}
+		if req.SourceTopic {
+			r.To = min(x.End, max(committed[part], x.Start))
+		}
+		if req.Global && p.Committed {
+			// The global consumer is read_committed under exactly-once: its end is
+			// the last stable offset.
+			r.To = x.LastStable
+		}
+		if err := p.cutRange(ctx, topic, &r, req); err != nil {
+			return nil, err
+		}
+		if p.Committed && x.LastStable < r.To {
+			p.Warnings = append(p.Warnings, p.openTransaction(ctx, topic, r))
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// cutRange applies --to-offset, --to-time and the target version's own start
+// of windowed replays.
+func (p *Plan) cutRange(ctx context.Context, topic string, r *PartRange, req *StoreRequest) error {
+	o := &p.Options
+	if o.ToOffset >= 0 {
+		r.To = min(r.To, max(o.ToOffset, r.From))
+	}
+	if !o.ToTime.IsZero() {
+		off, err := p.client.OffsetForTime(ctx, topic, r.Partition, o.ToTime.UnixMilli())
+		if err != nil {
+			return err
+		}
+		r.To = min(r.To, max(off, r.From))
+	}
+	// KAFKA-13499, 4.4: with no stored offset a windowed restore starts at the
+	// first record newer than the last record's time minus retention; under
+	// exactly-once the last offset is a marker and the restore starts at 0.
+	if o.AsTarget && req.Kind.Windowed() && streams.WindowedSeek(o.Target) && o.Guarantee != ExactlyOnce && r.To > r.From {
+		last, err := p.client.LastTimestamp(ctx, topic, r.Partition, r.To)
+		if err != nil {
+			return err
+		}
+		if last >= 0 {
+			from, err := p.client.OffsetForTime(ctx, topic, r.Partition, last-req.Retention.Milliseconds())
+			if err != nil {
+				return err
+			}
+			if from > r.From {
+				r.From = min(from, r.To)
+				r.Started = fmt.Sprintf("as %s: last record's time minus retention", o.Target)
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Plan) openTransaction(ctx context.Context, topic string, r PartRange) string {
+	msg := fmt.Sprintf("%s-%d: an open transaction holds the last stable offset at %d, %d before the end %d", topic, r.Partition, r.LastStable, r.End-r.LastStable, r.End)
+	txns, err := p.client.OpenTransactions(ctx, topic, r.Partition)
+	if err != nil {
+		return msg + fmt.Sprintf(" (producers unmeasured: %v)", err)
+	}
+	for _, t := range txns {
+		msg += fmt.Sprintf("; producer id %d, open since offset %d, last wrote %s ago", t.ProducerID, t.StartOffset, time.Since(t.LastTimestamp).Round(time.Second))
+	}
+	return msg
+}
+
+// appDir is the application's directory below state.dir.
+func appDir(stateDir, appID string) string { return filepath.Join(stateDir, appID) }
+
+// checkTarget refuses targets that hold something, and finds what an earlier
+// run finished.
+func (p *Plan) checkTarget() error {
+	o := &p.Options
+	if o.FromCheckpoint {
+		return nil // stores are expected there: planResume looks at them
+	}
+	app := appDir(o.Into, o.ApplicationID)
+	led := readLedger(o.Into, o.ApplicationID)
+	for _, t := range p.Tasks {
+		if !t.Known {
+			return op.Errorf(op.Usage, "store %q: the task directory's name needs the sub-topology, which is not in the changelog's name", t.Units[0].Request.Name).
+				WithTry("--subtopology N (the number in the topology's description), or --spec FILE; `sstool spec` can read it from a topology or a state directory")
+		}
+		dir := filepath.Join(app, t.Name())
+		open := 0
+		for _, u := range t.Units {
+			store := streams.StoreDir(dir, u.Request.Store)
+			if !nonEmpty(store) {
+				open++
+				continue
+			}
+			if led.has(t.Name(), u) && ledgerStillTrue(dir, u, led) {
+				u.Done = true
+				continue
+			}
+			if !o.Force {
+				return op.Errorf(op.Precondition, "store %q of task %s is not empty: %s", u.Request.Name, t.Name(), store).
+					WithTry("--force moves it aside into %s; --from-checkpoint resumes it", filepath.Join(o.Into, ".sstool"))
+			}
+			u.Replace = true
+			open++
+		}
+		t.Done = open == 0
+		if err := p.checkWhole(t, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkWhole holds truth 12: under exactly-once every logged persistent store
+// of a task needs its offset, or Kafka Streams wipes the task. A missing store
+// is named, not skipped.
+func (p *Plan) checkWhole(t *TaskPlan, dir string) error {
+	o := &p.Options
+	if o.Guarantee != ExactlyOnce || t.Global || t.Done || o.partial() {
+		return nil
+	}
+	fresh := !nonEmpty(dir)
+	if fresh && o.Siblings == nil {
+		return op.Errorf(op.Usage, "under exactly-once task %s must be written whole: a store without an offset makes Kafka Streams wipe the task, and only %q is named", t.Name(), t.Units[0].Request.Name).
+			WithTry("--spec FILE with every store of the application; `sstool spec` writes one")
+	}
+	have := map[string]bool{}
+	for _, u := range t.Units {
+		have[u.Request.Name] = true
+	}
+	known, err := storedOffsets(dir)
+	if err != nil {
+		return err
+	}
+	for _, s := range o.Siblings {
+		if s.Global || have[s.Name] || !s.Kind.OnDisk() || s.Subtopology == nil || *s.Subtopology != t.Task.Subtopology {
+			continue
+		}
+		topic := s.Topic
+		if topic == "" {
+			topic = streams.ChangelogTopic(o.ApplicationID, s.Name)
+		}
+		if _, ok := known[streams.TopicPartition{Topic: topic, Partition: int32(t.Task.Partition)}]; !ok {
+			return op.Errorf(op.Usage, "under exactly-once task %s must be written whole: store %q is missing", t.Name(), s.Name).
+				WithTry("leave out --store to restore every store of the spec")
+		}
+	}
+	for _, u := range t.Units {
+		for _, r := range u.Parts {
+			if r.Records() == 0 && o.Target == (streams.Version{}) {
+				return op.Errorf(op.Usage, "changelog partition %s-%d is empty, and under exactly-once the way to say so depends on the Kafka version that will open the directory", u.Topic, r.Partition).
+					WithTry("--target-kafka 4.4 (or the application's version), or kafka-version in the spec")
+			}
+		}
+	}
+	return nil
+}
+
+func nonEmpty(dir string) bool {
+	es, err := os.ReadDir(dir)
+	return err == nil && len(es) > 0
+}
+
+// Totals of the plan, for showing it and for checking space.
+func (p *Plan) totals() (offsets, bytes int64, measured bool) {
+	measured = true
+	for _, t := range p.Tasks {
+		for _, u := range t.Units {
+			if u.Done {
+				continue
+			}
+			for _, r := range u.Parts {
+				offsets += r.Records()
+				if r.Bytes < 0 {
+					measured = false
+					continue
+				}
+				// The share of the log that is read.
+				if n := r.End - r.LogStart; n > 0 {
+					bytes += int64(float64(r.Bytes) * float64(r.Records()) / float64(n))
+				}
+			}
+		}
+	}
+	return
+}

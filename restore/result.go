@@ -1,0 +1,377 @@
+package restore
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"sstool/internal/op"
+	"sstool/internal/streams"
+)
+
+// Result is what a restore did and what it measured; it is the JSON document.
+// Durations are seconds.
+type Result struct {
+	ApplicationID string   `json:"application_id"`
+	ClusterID     string   `json:"cluster_id"`
+	Profile       Profile  `json:"profile"`
+	Guarantee     string   `json:"processing_guarantee"` // "" when not stated
+	Isolation     string   `json:"isolation"`
+	IsolationBy   string   `json:"isolation_from"`
+	TargetKafka   string   `json:"target_kafka"` // "" when not stated
+	Into          string   `json:"into"`         // "" for a measurement in a scratch directory
+	ScratchCopy   bool     `json:"scratch_copy"` // the range ends before the changelog's end
+	Threads       int      `json:"threads"`
+	MemoryBudget  int64    `json:"memory_budget_bytes"`
+	Assumptions   []string `json:"assumptions"`
+	Warnings      []string `json:"warnings"`
+
+	Partitions []PartitionResult `json:"partitions"`
+	Skipped    []SkippedStore    `json:"skipped"`
+	Total      Counts            `json:"total"`
+
+	Elapsed       float64      `json:"elapsed_seconds"` // of the last run; Runs has all
+	Runs          []float64    `json:"runs_seconds"`
+	Min           float64      `json:"min_seconds"`
+	Median        float64      `json:"median_seconds"`
+	Max           float64      `json:"max_seconds"`
+	RecordsPerSec float64      `json:"records_per_second"`
+	MBPerSec      float64      `json:"mb_per_second"`
+	Workers       int          `json:"workers"`
+	Where         []SplitShare `json:"where_time_went"`
+	Bottleneck    string       `json:"bottleneck"`
+	Advice        []string     `json:"advice"`
+	Projections   []Projection `json:"projections"`
+	SLA           *SLAResult   `json:"sla"`
+
+	StoreBytes int64         `json:"store_bytes"`
+	PeakMemory Measured      `json:"peak_memory_bytes"`
+	Space      SpaceEstimate `json:"space"`
+
+	split   op.Split
+	workers time.Duration // workers × elapsed, summed over units
+	units   []unitResult
+}
+
+// PartitionResult is one changelog partition.
+type PartitionResult struct {
+	Store      string       `json:"store"`
+	Kind       streams.Kind `json:"kind"`
+	Task       string       `json:"task"`
+	Topic      string       `json:"topic"`
+	Partition  int32        `json:"partition"`
+	LogStart   int64        `json:"log_start"`
+	LogEnd     int64        `json:"log_end"`
+	LastStable int64        `json:"last_stable"`
+	From       int64        `json:"from"`
+	To         int64        `json:"to"`
+	Started    string       `json:"started_at_because"` // "" when at the log start
+	State      string       `json:"state"`              // restored, resumed, done before
+	Counts
+	Elapsed      float64      `json:"elapsed_seconds"`
+	RecordsPer   float64      `json:"records_per_second"`
+	MBPer        float64      `json:"mb_per_second"`
+	FirstFetch   float64      `json:"first_fetch_seconds"`
+	StoreBytes   int64        `json:"store_bytes"`
+	WhereTheTime []SplitShare `json:"where_time_went"`
+}
+
+// SplitShare is one activity's part of the workers' time.
+type SplitShare struct {
+	Activity string  `json:"activity"`
+	Seconds  float64 `json:"seconds"`
+	Share    float64 `json:"share"`
+}
+
+// Measured is a number that may be missing; then Reason says why.
+type Measured struct {
+	Value  *int64 `json:"value"`
+	Reason string `json:"unmeasured,omitempty"`
+}
+
+// Projection is what the measured rate means for other threads or sizes.
+type Projection struct {
+	Threads int     `json:"threads"`
+	Bytes   int64   `json:"bytes"` // 0: the size measured
+	Seconds float64 `json:"seconds"`
+	Basis   string  `json:"basis"`
+}
+
+// SLAResult compares the time with the given limit.
+type SLAResult struct {
+	Limit float64 `json:"limit_seconds"`
+	Took  float64 `json:"took_seconds"`
+	Met   bool    `json:"met"`
+}
+
+// SpaceEstimate is the disk space expected before the run.
+type SpaceEstimate struct {
+	Dir      string   `json:"dir"`
+	Free     int64    `json:"free_bytes"`
+	Expected Measured `json:"expected_bytes"`
+}
+
+func (p *Plan) newResult() *Result {
+	o := &p.Options
+	iso := "read_uncommitted"
+	if p.Committed {
+		iso = "read_committed"
+	}
+	r := &Result{ApplicationID: o.ApplicationID, ClusterID: p.ClusterID, Profile: o.Profile, Guarantee: string(o.Guarantee),
+		Isolation: iso, IsolationBy: p.IsolationBy, Into: o.Into, ScratchCopy: o.partial(), Threads: o.Threads, MemoryBudget: o.Memory,
+		Assumptions: append([]string{}, p.Assumptions...), Warnings: append([]string{}, p.Warnings...),
+		Partitions: []PartitionResult{}, Skipped: append([]SkippedStore{}, p.Skipped...), Runs: []float64{}, Where: []SplitShare{},
+		Advice: []string{}, Projections: []Projection{}, Total: newCounts()}
+	if !o.Target.IsZero() {
+		r.TargetKafka = o.Target.String()
+	}
+	return r
+}
+
+// addRun takes over one run; the figures of the last one stand, times of all.
+func (r *Result) addRun(units []unitResult, elapsed time.Duration, _ int) {
+	r.Runs = append(r.Runs, elapsed.Seconds())
+	r.Elapsed = elapsed.Seconds()
+	r.units = units
+}
+
+func (p *Plan) finishResult(r *Result) {
+	r.Partitions, r.Total = r.Partitions[:0], newCounts()
+	r.split, r.workers, r.StoreBytes, r.Workers = op.Split{}, 0, 0, 0
+	for _, ur := range r.units {
+		r.split.Add(ur.split)
+		r.workers += time.Duration(ur.workers) * ur.elapsed
+		r.Total.add(ur.counts)
+		r.StoreBytes += ur.size
+		r.Workers = max(r.Workers, ur.workers)
+		r.Partitions = append(r.Partitions, unitRows(ur)...)
+	}
+	for _, t := range p.Tasks {
+		for _, u := range t.Units {
+			if u.Done {
+				r.Partitions = append(r.Partitions, unitRows(unitResult{unit: u})...)
+			}
+		}
+	}
+	sort.Slice(r.Partitions, func(i, j int) bool {
+		a, b := &r.Partitions[i], &r.Partitions[j]
+		if a.Store != b.Store {
+			return a.Store < b.Store
+		}
+		return a.Partition < b.Partition
+	})
+	if len(r.Runs) > 0 {
+		s := slices.Sorted(slices.Values(r.Runs))
+		r.Min, r.Max, r.Median = s[0], s[len(s)-1], median(s)
+	}
+	if r.Elapsed > 0 {
+		r.RecordsPerSec = float64(r.Total.Records) / r.Elapsed
+		r.MBPerSec = float64(r.Total.Bytes) / 1e6 / r.Elapsed
+	}
+	r.Where = shares(r.split)
+	r.PeakMemory = peakMemory()
+	p.explain(r)
+	p.project(r)
+	if lim := p.Options.SLA; lim > 0 {
+		r.SLA = &SLAResult{Limit: lim.Seconds(), Took: r.Median, Met: r.Median <= lim.Seconds()}
+	}
+}
+
+func unitRows(ur unitResult) []PartitionResult {
+	u := ur.unit
+	var out []PartitionResult
+	for _, x := range u.Parts {
+		c, ok := ur.parts[x.Partition]
+		state := "restored"
+		switch {
+		case u.Done:
+			state, c = "done before", newCounts()
+		case u.Resume != "":
+			state = "resumed"
+		case !ok:
+			c = newCounts()
+		}
+		pr := PartitionResult{Store: u.Request.Name, Kind: u.Request.Kind, Task: u.Task.Name(), Topic: u.Topic, Partition: x.Partition,
+			LogStart: x.LogStart, LogEnd: x.End, LastStable: x.LastStable, From: x.From, To: x.To, Started: x.Started, State: state,
+			Counts: c, Elapsed: ur.elapsed.Seconds(), FirstFetch: c.FirstFetch.Seconds(), StoreBytes: ur.size, WhereTheTime: shares(ur.split)}
+		if s := ur.elapsed.Seconds(); s > 0 {
+			pr.RecordsPer, pr.MBPer = float64(c.Records)/s, float64(c.Bytes)/1e6/s
+		}
+		out = append(out, pr)
+	}
+	return out
+}
+
+func shares(s op.Split) []SplitShare {
+	out := []SplitShare{}
+	sum := s.Sum().Seconds()
+	for a, d := range s {
+		if d == 0 {
+			continue
+		}
+		x := SplitShare{Activity: op.Activity(a).String(), Seconds: d.Seconds()}
+		if sum > 0 {
+			x.Share = d.Seconds() / sum
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	if n%2 == 1 {
+		return sorted[n/2]
+	}
+	return (sorted[n/2-1] + sorted[n/2]) / 2
+}
+
+// explain names the bottleneck and what would help.
+func (p *Plan) explain(r *Result) {
+	best, share := op.Idle, 0.0
+	sum := r.split.Sum().Seconds()
+	for a, d := range r.split {
+		if op.Activity(a) != op.Idle && d.Seconds() > 0 && d.Seconds()/sum > share {
+			best, share = op.Activity(a), d.Seconds()/sum
+		}
+	}
+	if sum == 0 || r.Total.Records == 0 {
+		r.Bottleneck = "nothing to replay"
+		return
+	}
+	why := map[op.Activity]string{
+		op.Network: "waiting for the broker", op.Decode: "decoding records", op.Sort: "sorting rows", op.Write: "writing to RocksDB",
+		op.Stall: "RocksDB write stalls", op.Flush: "flush and compaction", op.Verify: "verification",
+	}[best]
+	r.Bottleneck = fmt.Sprintf("%s takes %.0f %% of the workers' time", why, share*100)
+	switch best {
+	case op.Network:
+		if r.Profile == Streams {
+			r.Advice = append(r.Advice, "larger fetches: restore.consumer.max.partition.fetch.bytes and fetch.max.bytes, or more restore threads to fetch in parallel")
+		} else {
+			r.Advice = append(r.Advice, "more threads fetch in parallel; a broker nearer to this host")
+		}
+	case op.Write, op.Stall, op.Flush:
+		if r.Profile == Streams {
+			r.Advice = append(r.Advice, "`sstool restore --into` (bulk profile) builds the same rows without memtables and compaction before the application starts")
+		}
+	case op.Decode:
+		r.Advice = append(r.Advice, "more threads: partitions are decoded in parallel")
+	}
+	if n := len(p.Tasks); r.Profile == Streams && r.Threads < n {
+		r.Advice = append(r.Advice, fmt.Sprintf("more threads: %d tasks were restored by %d (num.stream.threads)", n, r.Threads))
+	}
+	if rec, live := r.Total.Records, r.Total.LiveKeys; live > 0 && r.Total.Superseded*2 > rec {
+		r.Advice = append(r.Advice, fmt.Sprintf("%.0f %% of records are superseded: a compacted changelog would restore %.1f× faster (min.cleanable.dirty.ratio, segment.ms of the changelog)",
+			100*float64(r.Total.Superseded)/float64(rec), float64(rec)/float64(live)))
+	}
+	if rec := r.Total.Records; r.Total.Expired*2 > rec {
+		r.Advice = append(r.Advice, fmt.Sprintf("%.0f %% of records had expired: a shorter retention.ms of the changelog, or Kafka Streams 4.4, which starts later (KAFKA-13499)", 100*float64(r.Total.Expired)/float64(rec)))
+	}
+}
+
+// project spreads the measured unit times over other thread counts, longest
+// first, and scales by size.
+func (p *Plan) project(r *Result) {
+	if len(r.units) == 0 || r.Total.Records == 0 {
+		return
+	}
+	var times []float64
+	var bytes int64
+	for _, ur := range r.units {
+		times = append(times, ur.elapsed.Seconds())
+	}
+	bytes = r.Total.Bytes
+	sort.Sort(sort.Reverse(sort.Float64Slice(times)))
+	for _, n := range p.Options.Project {
+		s := makespan(times, n)
+		basis := "measured unit times, longest first"
+		if n > p.cores {
+			basis += fmt.Sprintf("; this host has %d cores", p.cores)
+		}
+		r.Projections = append(r.Projections, Projection{Threads: n, Seconds: s, Basis: basis})
+		for _, size := range p.Options.ProjectFor {
+			r.Projections = append(r.Projections, Projection{Threads: n, Bytes: size, Seconds: s * float64(size) / float64(max(bytes, 1)), Basis: basis + "; time grows with size"})
+		}
+	}
+}
+
+func makespan(times []float64, threads int) float64 {
+	load := make([]float64, max(1, threads))
+	for _, t := range times {
+		i := 0
+		for k := range load {
+			if load[k] < load[i] {
+				i = k
+			}
+		}
+		load[i] += t
+	}
+	return slices.Max(load)
+}
+
+// peakMemory is the process's largest resident set so far.
+func peakMemory() Measured {
+	data, err := os.ReadFile("/proc/self/status")
+	if err == nil {
+		for line := range strings.Lines(string(data)) {
+			if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+				f := strings.Fields(rest)
+				if len(f) == 2 {
+					if kb, err := strconv.ParseInt(f[0], 10, 64); err == nil {
+						n := kb << 10
+						return Measured{Value: &n}
+					}
+				}
+			}
+		}
+	}
+	var ru syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &ru); err != nil {
+		return Measured{Reason: err.Error()}
+	}
+	n := int64(ru.Maxrss) << 10
+	return Measured{Value: &n}
+}
+
+// checkSpace compares the free space with what the replay may need: the store
+// and, for bulk, the spilled rows.
+func (p *Plan) checkSpace(r *Result) error {
+	dir := p.Options.Into
+	if dir == "" {
+		if dir = p.Options.Scratch; dir == "" {
+			dir = os.TempDir()
+		}
+	}
+	at := dir
+	for !fileExists(at) && at != filepath.Dir(at) {
+		at = filepath.Dir(at)
+	}
+	r.Space.Dir = dir
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(at, &st); err != nil {
+		r.Space.Expected.Reason = err.Error()
+		return nil
+	}
+	r.Space.Free = int64(st.Bavail) * int64(st.Bsize)
+	_, bytes, ok := p.totals()
+	if !ok {
+		r.Space.Expected.Reason = "the brokers do not tell the size of the changelog (DESCRIBE on Cluster)"
+		return nil
+	}
+	// A compressed changelog unpacks; universal compaction needs the space of a
+	// full rewrite at times, bulk spills what it reads.
+	need := 2*bytes + 64<<20
+	r.Space.Expected.Value = &need
+	if need > r.Space.Free {
+		return op.Errorf(op.Precondition, "%s has %d MB free, this replay may need %d MB", dir, r.Space.Free>>20, need>>20).
+			WithTry("--scratch DIR on a larger file system, or fewer partitions with --partitions")
+	}
+	return nil
+}

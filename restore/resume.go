@@ -1,0 +1,194 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"sstool/internal/lsm"
+	"sstool/internal/op"
+	"sstool/internal/streams"
+)
+
+// storedOffsets are the offsets a task directory holds, from both homes: the
+// .checkpoint file wins over the offsets family, store by store, as in Kafka
+// Streams 4.4.
+func storedOffsets(taskDir string) (streams.Checkpoint, error) {
+	out := streams.Checkpoint{}
+	dbs, _ := filepath.Glob(filepath.Join(taskDir, "*", "*", "CURRENT"))
+	for _, cur := range dbs {
+		// Of a segmented store the newest segment that has a row decides; Glob
+		// sorts by name, and segment names of one store have one length.
+		if err := offsetRows(filepath.Dir(cur), out); err != nil {
+			return nil, err
+		}
+	}
+	cp, err := readCheckpointIf(filepath.Join(taskDir, streams.CheckpointFile))
+	if err != nil {
+		return nil, err
+	}
+	for tp, off := range cp {
+		out[tp] = off
+	}
+	return out, nil
+}
+
+func offsetRows(db string, into streams.Checkpoint) error {
+	v, err := lsm.ReadManifest(db)
+	if err != nil {
+		return err
+	}
+	if _, ok := v.Family(streams.OffsetsFamily); !ok {
+		return nil
+	}
+	return lsm.Rows(db, streams.OffsetsFamily, func(key, value []byte) error {
+		tp, ok := streams.ParseOffsetsKey(key)
+		if !ok {
+			return nil
+		}
+		off, err := streams.DecodeOffset(value)
+		if err != nil {
+			return err
+		}
+		into[tp] = off
+		return nil
+	})
+}
+
+// planResume turns every unit into the tail after its stored offset.
+func (p *Plan) planResume(ctx context.Context) error {
+	o := &p.Options
+	app := appDir(o.resumeDir(), o.ApplicationID)
+	for _, t := range p.Tasks {
+		if !t.Known {
+			return op.Errorf(op.Usage, "store %q: the task directory's name needs the sub-topology", t.Units[0].Request.Name).WithTry("--subtopology N")
+		}
+		dir := filepath.Join(app, t.Name())
+		offsets, err := storedOffsets(dir)
+		if err != nil {
+			return err
+		}
+		for _, u := range t.Units {
+			if err := p.resumeUnit(ctx, u, dir, offsets); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Plan) resumeUnit(ctx context.Context, u *Unit, dir string, offsets streams.Checkpoint) error {
+	s := u.Request.Store
+	store := streams.StoreDir(dir, s)
+	if !nonEmpty(store) {
+		return op.Errorf(op.NotFound, "store %q: nothing to resume at %s", s.Name, store).WithTry("leave out --from-checkpoint for a full restore")
+	}
+	if !s.Kind.OnDisk() {
+		return nil
+	}
+	config, _ := p.client.TopicConfig(ctx, u.Topic)
+	for i := range u.Parts {
+		r := &u.Parts[i]
+		off, ok := offsets[streams.TopicPartition{Topic: u.Topic, Partition: r.Partition}]
+		if !ok || off == streams.OffsetUnknown {
+			return op.Errorf(op.Precondition, "store %q of task %s has no stored offset for %s-%d", s.Name, filepath.Base(dir), u.Topic, r.Partition).
+				WithTry("leave out --from-checkpoint and give --force for a full restore")
+		}
+		from := off + 1
+		if u.Request.Global {
+			from = off
+		}
+		switch {
+		case from > r.End:
+			return op.Errorf(op.Precondition, "%s-%d: the stored offset %d is beyond the end %d: the store belongs to another topic or cluster, and Kafka Streams would wipe it", u.Topic, r.Partition, off, r.End).
+				WithTry("leave out --from-checkpoint and give --force for a full restore")
+		case from < r.LogStart:
+			return op.Errorf(op.Precondition, "%s-%d: the stored offset %d is below the log start %d: Kafka Streams itself would wipe this store and restore it", u.Topic, r.Partition, off, r.LogStart).
+				WithTry("leave out --from-checkpoint and give --force for a full restore")
+		}
+		if age, limit, old := tooOld(dir, store, config); old && from < r.End {
+			return op.Errorf(op.Precondition, "store %q was last written %s ago, and tombstones of %s are gone after delete.retention.ms=%s: deleted rows would live again", s.Name, age.Round(time.Minute), u.Topic, limit).
+				WithTry("leave out --from-checkpoint and give --force for a full restore")
+		}
+		r.From, r.Started = from, "stored offset "+strconv.FormatInt(off, 10)
+	}
+	u.Resume = dir
+	return nil
+}
+
+// tooOld compares the age of a store's offset with the changelog's
+// delete.retention.ms (truth 11). The age is that of the newest of the
+// checkpoint and the store's files.
+func tooOld(taskDir, store string, config map[string]string) (age, limit time.Duration, old bool) {
+	ms, err := strconv.ParseInt(config["delete.retention.ms"], 10, 64)
+	if err != nil || !strings.Contains(config["cleanup.policy"], "compact") {
+		return 0, 0, false
+	}
+	limit = time.Duration(ms) * time.Millisecond
+	var newest time.Time
+	look := func(path string) {
+		if i, err := os.Stat(path); err == nil && i.ModTime().After(newest) {
+			newest = i.ModTime()
+		}
+	}
+	look(filepath.Join(taskDir, streams.CheckpointFile))
+	filepath.WalkDir(store, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".sst") {
+			look(path)
+		}
+		return nil
+	})
+	age = time.Since(newest)
+	return age, limit, age > limit
+}
+
+// cloneStore makes a working copy of a store under to: SST files are immutable
+// and hard-linked (copied across file systems), the small files are copied.
+func cloneStore(fromTask, to string, s streams.Store) error {
+	src, dst := streams.StoreDir(fromTask, s), streams.StoreDir(to, s)
+	return filepath.WalkDir(src, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(src, path)
+		if err != nil {
+			return err
+		}
+		at := filepath.Join(dst, rel)
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(at, 0o755)
+		case !d.Type().IsRegular() || d.Name() == "LOCK":
+			return nil
+		case strings.HasSuffix(path, ".sst"):
+			if os.Link(path, at) == nil {
+				return nil
+			}
+		}
+		return copyFile(path, at)
+	})
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err := errors.Join(err, out.Close()); err != nil {
+		return fmt.Errorf("copy %s: %w", from, err)
+	}
+	return nil
+}

@@ -1,0 +1,325 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sstool/internal/kafka"
+	"sstool/internal/op"
+)
+
+func durationNS(ns int64) time.Duration { return time.Duration(ns) }
+
+// run is one execution of a plan.
+type run struct {
+	plan     *Plan
+	opts     *Options
+	sink     op.Sink
+	throttle op.Throttle
+	started  time.Time
+	total    int64 // offsets to replay
+	done     atomic.Int64
+	bytes    atomic.Int64
+	parallel int // units at once
+}
+
+// unitResult is what one unit's replay gave.
+type unitResult struct {
+	unit     *Unit
+	parts    map[int32]Counts
+	counts   Counts
+	split    op.Split
+	workers  int
+	elapsed  time.Duration
+	replayed time.Duration // without the final flush and close
+	size     int64         // bytes on disk
+	restarts int
+	err      error
+}
+
+func (r *run) consumerInt(name string, def int) int {
+	if s, ok := r.opts.Consumer[name]; ok {
+		if n, err := strconv.Atoi(s); err == nil && n > 0 {
+			return n
+		}
+	}
+	return def
+}
+
+// readOptions are the reader's settings: the restore consumer's own under the
+// streams profile, large fetches under bulk.
+func (r *run) readOptions(u *Unit, part PartRange, w *op.Stopwatch) kafka.ReadOptions {
+	name := fmt.Sprintf("%s-%d", u.Topic, part.Partition)
+	o := kafka.ReadOptions{
+		Topic: u.Topic, Partition: part.Partition, From: part.From, To: part.To,
+		ReadCommitted: r.plan.Committed, StallTimeout: r.opts.StallTimeout, Watch: w, Prefetch: 1,
+		OnEvent: func(e kafka.ReadEvent) { r.sink.Warn(name, e.String()) },
+	}
+	if r.opts.Profile == Streams {
+		o.MaxBytes = int32(min(r.consumerInt("max.partition.fetch.bytes", DefaultPartitionMax), r.consumerInt("fetch.max.bytes", DefaultFetchMax)))
+		return o
+	}
+	o.MaxBytes = int32(r.fetchSize())
+	return o
+}
+
+// fetchSize is the bulk profile's fetch: large, but a small part of the budget,
+// since a worker holds one while the next is on its way.
+func (r *run) fetchSize() int {
+	return int(min(max(r.opts.Memory/32, 1<<20), 16<<20))
+}
+
+// tableMemory is what one unit's table may hold of the budget: the rest is for
+// fetch buffers, the runtime and RocksDB.
+func (r *run) tableMemory() int64 {
+	rest := r.opts.Memory - 6*int64(r.fetchSize()) - 48<<20
+	return max(rest, r.opts.Memory/4) / int64(r.parallel)
+}
+
+func (r *run) open(ctx context.Context, u *Unit, part PartRange, w *op.Stopwatch) (*kafka.PartitionReader, error) {
+	return r.plan.client.OpenPartition(ctx, r.readOptions(u, part, w))
+}
+
+// checkTransactions refuses to hand over a store built from a changelog with
+// transactional batches while the guarantee is not known: under exactly-once
+// aborted records must not be in it.
+func (r *run) checkTransactions(u *Unit, s kafka.BlockStats) error {
+	if s.TransactionalBatches == 0 || r.opts.Into == "" || r.opts.Guarantee != "" || r.opts.Isolation != "" {
+		return nil
+	}
+	return op.Errorf(op.Precondition, "changelog %s has transactional batches and the processing guarantee is not stated", u.Topic).
+		WithTry("--processing-guarantee exactly_once_v2 (or at_least_once), or processing-guarantee in the spec")
+}
+
+func (r *run) progress(u *Unit, offsets, bytes int64) {
+	done := r.done.Add(offsets)
+	b := r.bytes.Add(bytes)
+	now := time.Now()
+	if r.sink == nil || !r.throttle.Ready(now) {
+		return
+	}
+	e := op.Event{Type: op.Progress, Name: u.Topic, Done: done, Total: r.total, Unit: "records", Bytes: b}
+	if s := now.Sub(r.started).Seconds(); s > 0 {
+		e.Rate = float64(done) / s
+		if e.Rate > 0 {
+			e.ETA = time.Duration(float64(r.total-done) / e.Rate * float64(time.Second))
+		}
+	}
+	r.sink.Emit(e)
+}
+
+// Run carries the plan out. With Into it leaves finished tasks in place; in a
+// scratch directory it leaves nothing.
+func (p *Plan) Run(ctx context.Context, sink op.Sink) (*Result, error) {
+	res := p.newResult()
+	if err := p.checkSpace(res); err != nil {
+		return nil, err
+	}
+	if p.Options.Into != "" {
+		if err := p.runInto(ctx, sink, res); err != nil {
+			return res, err
+		}
+	} else {
+		for i := range p.Options.Repeat {
+			if err := p.runScratch(ctx, sink, res, i); err != nil {
+				return res, err
+			}
+		}
+	}
+	p.finishResult(res)
+	sink.Emit(op.Event{Type: op.Summary, Message: res.Bottleneck})
+	return res, nil
+}
+
+func (p *Plan) newRun(sink op.Sink) *run {
+	r := &run{plan: p, opts: &p.Options, sink: sink, started: time.Now()}
+	units := 0
+	for _, t := range p.Tasks {
+		for _, u := range t.Units {
+			if u.Done {
+				continue
+			}
+			units++
+			for _, x := range u.Parts {
+				r.total += x.Records()
+			}
+		}
+	}
+	r.parallel = max(1, min(p.Options.Threads, units))
+	return r
+}
+
+// runScratch replays everything once in a directory that is removed again.
+func (p *Plan) runScratch(ctx context.Context, sink op.Sink, res *Result, n int) error {
+	base := p.Options.Scratch
+	if base == "" {
+		base = os.TempDir()
+	}
+	if err := os.MkdirAll(base, 0o755); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(base, "sstool-measure-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	name := "replay"
+	if p.Options.Repeat > 1 {
+		name = fmt.Sprintf("replay %d of %d", n+1, p.Options.Repeat)
+	}
+	sink.Emit(op.Event{Type: op.Phase, Name: name})
+	r := p.newRun(sink)
+	start := time.Now()
+	out, err := r.units(ctx, dir, p.Tasks, nil)
+	elapsed := time.Since(start)
+	if err != nil {
+		return err
+	}
+	res.addRun(out, elapsed, r.parallel)
+	return nil
+}
+
+// units replays the units of the tasks, several at once; taskDone is called,
+// one call at a time, when all units of a task are replayed.
+func (r *run) units(ctx context.Context, root string, tasks []*TaskPlan, taskDone func(*TaskPlan, []unitResult) error) ([]unitResult, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	type job struct {
+		u    *Unit
+		task *TaskPlan
+	}
+	var jobs []job
+	left := map[*TaskPlan]int{}
+	for _, t := range tasks {
+		for _, u := range t.Units {
+			if !u.Done {
+				jobs = append(jobs, job{u, t})
+				left[t]++
+			}
+		}
+	}
+	var mu sync.Mutex
+	var all []unitResult
+	byTask := map[*TaskPlan][]unitResult{}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	// Workers inside a unit: what the parallel units leave of the cores.
+	workers := max(1, r.opts.Threads/r.parallel)
+	for range r.parallel {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(jobs) {
+					return
+				}
+				j := jobs[i]
+				ur := r.unit(ctx, j.u, filepath.Join(root, j.task.Name()), filepath.Join(root, "tmp-"+strconv.Itoa(i)), workers)
+				mu.Lock()
+				if ur.err != nil {
+					cancel(ur.err)
+					mu.Unlock()
+					return
+				}
+				all = append(all, ur)
+				byTask[j.task] = append(byTask[j.task], ur)
+				left[j.task]--
+				if left[j.task] == 0 && taskDone != nil {
+					if err := taskDone(j.task, byTask[j.task]); err != nil {
+						cancel(err)
+					}
+				}
+				mu.Unlock()
+			}
+		}()
+	}
+	wg.Wait()
+	return all, context.Cause(ctx)
+}
+
+// unit replays one unit, again from the log start when that moves past the
+// position.
+func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string, workers int) unitResult {
+	out := unitResult{unit: u}
+	name := unitName(u)
+	for {
+		start := time.Now()
+		var watches []*op.Stopwatch
+		var err error
+		if r.opts.Profile == Bulk && u.Request.Kind.OnDisk() && u.Resume == "" {
+			out.parts, out.counts, watches, err = r.replayBulk(ctx, u, taskDir, tmp, workers)
+		} else {
+			w := op.StartWatch(op.Network)
+			watches = []*op.Stopwatch{w}
+			if u.Resume != "" {
+				err = cloneStore(u.Resume, taskDir, u.Request.Store)
+			}
+			if err == nil {
+				out.parts, out.counts, err = r.replayStreams(ctx, u, taskDir, w)
+			}
+		}
+		out.elapsed = time.Since(start)
+		out.split, out.workers = op.Split{}, len(watches)
+		for _, w := range watches {
+			out.split.Add(w.Split())
+		}
+		var moved *kafka.LogStartMovedError
+		if errors.As(err, &moved) && out.restarts < maxRestarts {
+			if u.Resume != "" {
+				out.err = op.Errorf(op.Precondition, "%s: the log start %d is past the checkpoint: Kafka Streams itself would wipe this store and restore it", name, moved.LogStart).
+					WithTry("leave out --from-checkpoint and give --force for a full restore")
+				return out
+			}
+			out.restarts++
+			r.sink.Warn(name, fmt.Sprintf("the log start moved to %d, past our position %d: this partition is read again from there", moved.LogStart, moved.Position))
+			for i := range u.Parts {
+				if u.Parts[i].Partition == moved.Partition {
+					u.Parts[i].From, u.Parts[i].LogStart = moved.LogStart, moved.LogStart
+				}
+			}
+			if err := removeStore(taskDir, u.Request.Store); err != nil {
+				out.err = err
+				return out
+			}
+			continue
+		}
+		if err != nil {
+			out.err = wrapUnit(name, err)
+			return out
+		}
+		break
+	}
+	out.counts.Restarted = out.restarts
+	if c := settleRows(u, &out); c != nil {
+		out.err = c
+	}
+	r.sink.Emit(op.Event{Type: op.Item, Name: name, Done: out.counts.Records, Unit: "records", Message: fmt.Sprintf("%d records in %s", out.counts.Records, out.elapsed.Round(time.Millisecond))})
+	return out
+}
+
+// maxRestarts bounds how often a partition whose log start keeps moving is
+// begun again.
+const maxRestarts = 5
+
+func unitName(u *Unit) string {
+	if u.Request.Global {
+		return u.Topic
+	}
+	return fmt.Sprintf("%s-%d", u.Topic, u.Parts[0].Partition)
+}
+
+func wrapUnit(name string, err error) error {
+	var e *op.Error
+	if errors.As(err, &e) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return &op.Error{Kind: op.Failed, What: name, Err: err}
+}

@@ -1,0 +1,110 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"sstool/internal/kafka"
+	"sstool/internal/op"
+	"sstool/internal/streams"
+	"sstool/internal/table"
+)
+
+const (
+	samplePoints = 16       // offsets a partition is sampled at
+	sampleFetch  = 64 << 10 // bytes fetched at each
+	sampleKeep   = 512      // keys kept of each
+)
+
+// keySample tells the table where rows will fall and how many bytes to expect.
+type keySample struct {
+	rows     [][]table.Sample // by place
+	rowBytes int64 // estimate of all row bytes
+}
+
+// sample fetches a little at evenly spread offsets of every partition.
+func (b *bulkRun) sample(ctx context.Context) (keySample, error) {
+	var out keySample
+	var conv *streams.Converter
+	if b.store.Kind != streams.Versioned {
+		var err error
+		if conv, err = streams.NewConverter(b.store); err != nil {
+			return out, err
+		}
+	}
+	w := b.watches[0]
+	defer w.Enter(op.Idle)
+	haveBase := false
+	addRow := func(row *streams.Row) error {
+		if !haveBase {
+			b.base, haveBase = row.Segment, true
+		}
+		g, err := b.group(row.Segment)
+		if err != nil {
+			return err
+		}
+		at := &out.rows[len(out.rows)-1]
+		*at = append(*at, table.Sample{Group: g, Key: append([]byte(nil), row.Key...)})
+		return nil
+	}
+	for _, part := range b.u.Parts {
+		n := part.Records()
+		if n == 0 {
+			continue
+		}
+		var seen, bytes int64
+		points := int64(samplePoints)
+		if n < 20_000 {
+			points = 1
+		}
+		for i := range points {
+			at := part
+			at.From = part.From + n*i/points
+			blk, err := b.peek(ctx, at, w)
+			if errors.Is(err, io.EOF) {
+				continue
+			}
+			if err != nil {
+				return out, err
+			}
+			out.rows = append(out.rows, nil)
+			var dec kafka.Decoder
+			kept := 0
+			_, err = dec.Decode(blk, func(r *kafka.Record) error {
+				seen++
+				bytes += int64(len(r.Key)+len(r.Value)) + 12
+				if kept >= sampleKeep || r.Key == nil {
+					return nil
+				}
+				kept++
+				if conv == nil {
+					return addRow(&streams.Row{Key: r.Key})
+				}
+				_, err := conv.Rows(r.Key, r.Value, r.Headers, r.Timestamp, addRow)
+				return err
+			})
+			if err != nil {
+				return out, err
+			}
+		}
+		if seen > 0 {
+			out.rowBytes += bytes * n / seen
+		}
+	}
+	return out, nil
+}
+
+// peek reads one small block.
+func (b *bulkRun) peek(ctx context.Context, part PartRange, w *op.Stopwatch) (*kafka.Block, error) {
+	opt := b.r.readOptions(b.u, part, w)
+	opt.MaxBytes = sampleFetch
+	opt.Prefetch = 0
+	reader, err := b.r.plan.client.OpenPartition(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	w.Enter(op.Network)
+	return reader.Next(ctx)
+}

@@ -1,0 +1,300 @@
+package restore
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"sync"
+
+	"sstool/internal/kafka"
+	"sstool/internal/op"
+	"sstool/internal/rocks"
+	"sstool/internal/streams"
+	"sstool/internal/table"
+)
+
+// versionedStore replays a versioned store batch by batch (one database, rows
+// prefixed by segment).
+type versionedStore struct {
+	db      *rocks.DB
+	dir     string
+	backend *versionedBackend
+	replay  *streams.VersionedStore
+	in      []streams.VersionedInput
+	dropped int64
+}
+
+func openVersioned(taskDir string, s streams.Store) (*versionedStore, error) {
+	dir := streams.DatabaseDir(taskDir, s, 0)
+	db, err := openDB(dir, s)
+	if err != nil {
+		return nil, err
+	}
+	v := &versionedStore{db: db, dir: dir}
+	v.backend = &versionedBackend{db: db, batch: db.Batch()}
+	v.replay = streams.NewVersionedStore(s, v.backend)
+	return v, nil
+}
+
+func (v *versionedStore) apply(recs []batchRecord, c *Counts) error {
+	v.in = v.in[:0]
+	for i := range recs {
+		v.in = append(v.in, streams.VersionedInput{Key: recs[i].key, Value: recs[i].value, TS: recs[i].ts})
+	}
+	n, err := v.replay.Restore(v.in)
+	v.dropped += n
+	c.StreamTime = max(c.StreamTime, v.replay.StreamTime())
+	return err
+}
+
+func (v *versionedStore) flush() error          { return v.db.Flush() }
+func (v *versionedStore) stall() (int64, error) { d, err := v.db.StallTime(); return int64(d), err }
+func (v *versionedStore) rows() (int64, error)  { return countRows(v.db) }
+func (v *versionedStore) expired() int64        { return v.dropped }
+func (v *versionedStore) databases() []string   { return []string{v.dir} }
+func (v *versionedStore) close() error          { v.backend.batch.Close(); return v.db.Close() }
+
+// versionedSpan is one routed block: where it begins and how new its newest
+// record is.
+type versionedSpan struct {
+	first, streamTime int64
+}
+
+// versionedTimes answers, for any offset, the stream time when the record was
+// applied and that at the end of its poll batch. Batches are offset windows of
+// max.poll.records, so that both profiles cut them alike.
+type versionedTimes struct {
+	from    int64
+	window  int64
+	blocks  []versionedSpan // streamTime: largest before the block
+	windows []int64         // largest up to the window's end
+}
+
+func (t *versionedTimes) add(off, ts int64) {
+	k := (off - t.from) / t.window
+	for int64(len(t.windows)) <= k {
+		t.windows = append(t.windows, math.MinInt64)
+	}
+	t.windows[k] = max(t.windows[k], ts)
+}
+
+// merge takes over what another worker saw.
+func (t *versionedTimes) merge(o *versionedTimes) {
+	for int64(len(t.windows)) < int64(len(o.windows)) {
+		t.windows = append(t.windows, math.MinInt64)
+	}
+	for i, w := range o.windows {
+		t.windows[i] = max(t.windows[i], w)
+	}
+}
+
+// seal turns maxima of parts into running maxima.
+func (t *versionedTimes) seal(spans []versionedSpan) {
+	run := int64(-1)
+	for i, w := range t.windows {
+		run = max(run, w)
+		t.windows[i] = run
+	}
+	run = -1
+	for _, s := range spans {
+		t.blocks = append(t.blocks, versionedSpan{first: s.first, streamTime: run})
+		run = max(run, s.streamTime)
+	}
+}
+
+func (t *versionedTimes) at(off, local int64) (applied, batch int64) {
+	i := sort.Search(len(t.blocks), func(i int) bool { return t.blocks[i].first > off }) - 1
+	if i >= 0 {
+		local = max(local, t.blocks[i].streamTime)
+	}
+	return local, t.windows[(off-t.from)/t.window]
+}
+
+// versionedRow routes a record with what its replay needs:
+// offset − from, stream time so far in the block − ts, tombstone flag, ts, value.
+func (rt *router) versionedRow(r *kafka.Record) error {
+	rt.local = max(rt.local, r.Timestamp)
+	rt.counts.StreamTime = max(rt.counts.StreamTime, r.Timestamp)
+	rt.times.add(r.Offset, r.Timestamp)
+	b := binary.AppendUvarint(rt.scratch[:0], uint64(r.Offset-rt.times.from))
+	b = binary.AppendUvarint(b, uint64(rt.local-r.Timestamp))
+	flag := byte(0)
+	if r.Value == nil {
+		flag = 1
+	}
+	b = append(b, flag)
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Timestamp))
+	b = append(b, r.Value...)
+	rt.scratch = b
+	rt.to.Add(groupBase, r.Key, b, false)
+	return nil
+}
+
+func parseVersionedRow(b []byte) (delta, local int64, r streams.VersionedRecord, err error) {
+	d, n := binary.Uvarint(b)
+	if n <= 0 {
+		return 0, 0, r, fmt.Errorf("spilled row: bad offset")
+	}
+	b = b[n:]
+	l, n := binary.Uvarint(b)
+	if n <= 0 || len(b) < n+9 {
+		return 0, 0, r, fmt.Errorf("spilled row: cut short")
+	}
+	b = b[n:]
+	r.TS = int64(binary.BigEndian.Uint64(b[1:]))
+	if b[0] == 0 {
+		r.Value = b[9:]
+		if r.Value == nil {
+			r.Value = []byte{}
+		}
+	}
+	return int64(d), r.TS + int64(l), r, nil
+}
+
+// writeVersioned replays every key in order and writes the rows that remain:
+// one key's rows lie in several segments, so they are sorted a second time.
+func (b *bulkRun) writeVersioned(ctx context.Context, total *Counts) error {
+	b.times.seal(b.spans)
+	second, err := table.New(table.Options{Memory: b.r.tableMemory() / 2, TempDir: b.tmp, Workers: b.workers, EstimatedBytes: total.Bytes + 24*total.Records, Samples: b.versionedSamples(total.StreamTime)})
+	if err != nil {
+		return err
+	}
+	defer second.Close()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var firstErr error
+	n := b.table.Buckets()
+	for i := range b.workers {
+		lo, hi := n*i/b.workers, n*(i+1)/b.workers
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			dropped, err := b.replayBuckets(ctx, i, lo, hi, second, total.StreamTime)
+			mu.Lock()
+			defer mu.Unlock()
+			total.Expired += dropped
+			if err != nil && firstErr == nil {
+				firstErr = err
+			}
+		}()
+	}
+	wg.Wait()
+	if firstErr != nil {
+		return firstErr
+	}
+	second.Finish()
+	files, stats, err := b.sortBuckets(ctx, second)
+	if err != nil {
+		return err
+	}
+	total.Rows = stats.Live
+	w := b.watches[0]
+	w.Enter(op.Flush)
+	defer w.Enter(op.Idle)
+	return b.build(0, files[0])
+}
+
+func (b *bulkRun) replayBuckets(ctx context.Context, worker, lo, hi int, to *table.Table, streamTime int64) (dropped int64, err error) {
+	w := b.watches[worker]
+	defer w.Enter(op.Idle)
+	sorter := b.table.NewSorter()
+	defer sorter.Close()
+	rt := to.NewRouter()
+	replay := streams.NewVersionedReplay(b.store)
+	var recs []streams.VersionedRecord
+	emit := func(_ int64, rowKey, value []byte) error {
+		rt.Add(groupBase, rowKey, value, false)
+		return nil
+	}
+	for k := lo; k < hi; k++ {
+		if ctx.Err() != nil {
+			return dropped, ctx.Err()
+		}
+		w.Enter(op.Sort)
+		seq := int64(k) << 20
+		err := sorter.Load(k, func(bk *table.Bucket) error {
+			was := w.Enter(op.Write)
+			defer w.Enter(was)
+			rt.Begin(seq)
+			seq++
+			for i := 0; i < len(bk.Rows); {
+				key := bk.Key(i)
+				j := i
+				recs = recs[:0]
+				for ; j < len(bk.Rows) && slices.Equal(bk.Key(j), key); j++ {
+					delta, local, rec, err := parseVersionedRow(bk.Value(j))
+					if err != nil {
+						return err
+					}
+					rec.StreamTime, rec.BatchStreamTime = b.times.at(delta+b.times.from, local)
+					recs = append(recs, rec)
+				}
+				n, err := replay.Key(key, recs, streamTime, emit)
+				if err != nil {
+					return err
+				}
+				dropped += n
+				i = j
+			}
+			return rt.End()
+		})
+		if err != nil {
+			return dropped, err
+		}
+	}
+	return dropped, nil
+}
+
+// versionedSamples says where the final rows will fall: a latest row for every
+// sampled key, and history spread over the live segments.
+func (b *bulkRun) versionedSamples(streamTime int64) [][]table.Sample {
+	var out []table.Sample
+	oldest, newest := b.store.MinLiveSegment(streamTime), b.store.SegmentID(streamTime)
+	for i, s := range slices.Concat(b.samples...) {
+		out = append(out, table.Sample{Group: groupBase, Key: prefixed(streams.LatestSegment, s.Key)})
+		if n := newest - oldest + 1; n > 0 {
+			out = append(out, table.Sample{Group: groupBase, Key: prefixed(oldest+int64(i)%n, s.Key)})
+		}
+	}
+	return [][]table.Sample{out}
+}
+
+func prefixed(segment int64, key []byte) []byte {
+	return append(binary.BigEndian.AppendUint64(nil, uint64(segment)), key...)
+}
+
+// versionedBackend gives the replay its database.
+type versionedBackend struct {
+	db    *rocks.DB
+	batch *rocks.Batch
+}
+
+func (v *versionedBackend) Get(rowKey []byte) ([]byte, error) {
+	value, ok, err := v.db.Get(0, rowKey)
+	if !ok {
+		return nil, err
+	}
+	if value == nil {
+		value = []byte{}
+	}
+	return value, err
+}
+
+func (v *versionedBackend) Write(rows []streams.VersionedRow) error {
+	for i := range rows {
+		if r := &rows[i]; r.Delete {
+			v.batch.Delete(0, r.Key)
+		} else {
+			v.batch.Put(0, r.Key, r.Value)
+		}
+	}
+	return v.db.Write(v.batch)
+}
+
+func (v *versionedBackend) DeleteRange(from, to []byte) error {
+	v.batch.DeleteRange(0, from, to)
+	return v.db.Write(v.batch)
+}
