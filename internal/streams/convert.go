@@ -26,7 +26,8 @@ type Converter struct {
 	store  Store
 	shape  shape
 	family int
-	stamp  bool // value becomes ts8 | value
+	prefix bool // value gets the record's headers before it
+	stamp  bool // value gets the record's timestamp before it
 	row    Row
 	key    []byte
 	val    []byte
@@ -65,9 +66,14 @@ func NewConverter(s Store) (*Converter, error) {
 	}
 	switch s.Kind {
 	case TimestampedKV, FKSubscription, TimestampedWindow, TimeOrderedWindow:
-		c.stamp = true
-	case Window:
-		c.stamp = s.Headers // a headers store always carries the timestamp
+		c.stamp, c.prefix = true, s.Headers
+	case Window: // with headers there is always a timestamp too
+		c.stamp, c.prefix = s.Headers, s.Headers
+	case Session:
+		c.prefix = s.Headers
+		// TimeOrderedSession writes plain values into its headers family: the
+		// supplier of 4.4 makes a store that is not headers-aware
+		// (SI/RocksDbTimeOrderedSessionHeadersBytesStoreSupplier).
 	}
 	return c, nil
 }
@@ -96,7 +102,7 @@ func (c *Converter) value(value, headers []byte, ts int64) ([]byte, error) {
 	if value == nil {
 		return nil, nil
 	}
-	if c.store.Headers {
+	if c.prefix {
 		var err error
 		if c.val, err = AppendHeadersPrefix(c.val[:0], headers); err != nil {
 			return nil, err

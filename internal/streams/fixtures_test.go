@@ -133,11 +133,6 @@ func (f fixture) records(t *testing.T, topic string) map[int32][]record {
 	return out
 }
 
-func (f fixture) hasTopic(topic string) bool {
-	_, err := os.Stat(filepath.Join(f.dir, "topics", topic+".jsonl.gz"))
-	return err == nil
-}
-
 func unhex(t *testing.T, s *string) []byte {
 	if s == nil {
 		return nil

@@ -6,31 +6,151 @@ import (
 	"sstool/internal/op"
 )
 
-// AppendHeadersPrefix appends what a headers store puts before a value: a
-// varint with the size of the header section, then the section (KIP-1271,
-// SI/HeadersSerializer). No headers is a size of 0 with no section. The
-// section of a store is byte for byte that of the record on the wire.
+// AppendHeadersPrefix appends what a headers store puts before a value: the
+// size of the header section as a varint, then the section, which has the form
+// of a record's headers on the wire (KIP-1271, SI/HeadersSerializer): a
+// varint count, then for each header key length, key, value length (-1 for
+// null), value. Without headers it is the size 0 alone. wire is the record's
+// section, nil or a count of 0 meaning none.
 func AppendHeadersPrefix(dst, wire []byte) ([]byte, error) {
-	section, err := headerSection(wire)
+	if len(wire) == 0 || len(wire) == 1 && wire[0] == 0 {
+		return append(dst, 0), nil
+	}
+	count, size, err := checkHeaders(wire)
 	if err != nil {
 		return dst, err
 	}
-	dst = binary.AppendVarint(dst, int64(len(section)))
-	return append(dst, section...), nil
+	if count == 0 {
+		return append(dst, 0), nil
+	}
+	dst = binary.AppendVarint(dst, int64(size))
+	if size == len(wire) {
+		return append(dst, wire...), nil
+	}
+	// Some varint was not in its shortest form. Kafka Streams parses and
+	// writes headers anew.
+	return appendHeaders(dst, wire), nil
 }
 
-// headerSection checks a wire section and returns the part a store keeps:
-// nothing when there are no headers.
-func headerSection(wire []byte) ([]byte, error) {
-	if len(wire) == 0 {
-		return nil, nil
+// SplitHeadersPrefix takes a headers store's row value apart: the header
+// section (nil for none) and what follows it.
+func SplitHeadersPrefix(value []byte) (section, rest []byte, err error) {
+	size, n := binary.Varint(value)
+	if n <= 0 || size < 0 || size > int64(len(value)-n) {
+		return nil, nil, op.Errorf(op.Corrupt, "headers: unreadable size in a value of %d bytes", len(value))
 	}
-	count, n := binary.Varint(wire)
-	if n <= 0 || count < 0 || count > int64(len(wire)) {
-		return nil, op.Errorf(op.Corrupt, "record headers: unreadable count")
+	section, rest = value[n:n+int(size)], value[n+int(size):]
+	if size == 0 {
+		return nil, rest, nil
 	}
-	if count == 0 {
-		return nil, nil
+	if _, _, err := checkHeaders(section); err != nil {
+		return nil, nil, err
 	}
-	return wire, nil
+	return section, rest, nil
+}
+
+// Header is one record header; a nil value is null.
+type Header struct {
+	Key   string
+	Value []byte
+}
+
+// ParseHeaders reads a header section as it is on the wire and in rows.
+// Values are slices of it.
+func ParseHeaders(section []byte) ([]Header, error) {
+	count, _, err := checkHeaders(section)
+	if err != nil || count == 0 {
+		return nil, err
+	}
+	out := make([]Header, 0, count)
+	b := section[varintLen(section):]
+	for range count {
+		var h Header
+		key, rest := takeField(b)
+		h.Key = string(key)
+		h.Value, b = takeField(rest)
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+// checkHeaders walks a section to its end. size is its length with every
+// varint in shortest form.
+func checkHeaders(b []byte) (count, size int, err error) {
+	bad := func(what string) (int, int, error) {
+		return 0, 0, op.Errorf(op.Corrupt, "record headers: unreadable %s (%d bytes)", what, len(b))
+	}
+	if len(b) == 0 {
+		return 0, 0, nil
+	}
+	c, n := binary.Varint(b)
+	if n <= 0 || c < 0 || c > int64(len(b)) {
+		return bad("count")
+	}
+	size = shortest(c)
+	at := n
+	for range c {
+		for part := range 2 {
+			length, n := binary.Varint(b[at:])
+			at += max(n, 0)
+			if n <= 0 || length > int64(len(b)-at) || part == 0 && length < 0 {
+				return bad([]string{"key", "value"}[part])
+			}
+			size += shortest(max(length, -1)) // any negative length is null
+			if length > 0 {
+				at += int(length)
+				size += int(length)
+			}
+		}
+	}
+	if at != len(b) {
+		return bad("end")
+	}
+	return int(c), size, nil
+}
+
+func appendHeaders(dst, b []byte) []byte {
+	count, n := binary.Varint(b)
+	dst = binary.AppendVarint(dst, count)
+	b = b[n:]
+	for range 2 * count {
+		var field []byte
+		field, b = takeField(b)
+		if field == nil {
+			dst = binary.AppendVarint(dst, -1)
+			continue
+		}
+		dst = binary.AppendVarint(dst, int64(len(field)))
+		dst = append(dst, field...)
+	}
+	return dst
+}
+
+// takeField takes a length and that many bytes off a section already checked;
+// a negative length is nil.
+func takeField(b []byte) (field, rest []byte) {
+	length, n := binary.Varint(b)
+	if length < 0 {
+		return nil, b[n:]
+	}
+	end := n + int(length)
+	return b[n:end:end], b[end:]
+}
+
+func varintLen(b []byte) int {
+	_, n := binary.Varint(b)
+	return n
+}
+
+// shortest is the size of v as a varint.
+func shortest(v int64) int {
+	u := uint64(v) << 1
+	if v < 0 {
+		u = ^u
+	}
+	n := 1
+	for ; u >= 0x80; u >>= 7 {
+		n++
+	}
+	return n
 }

@@ -41,7 +41,8 @@ func TestReplayMatchesKafkaStreams(t *testing.T) {
 					topic = ChangelogTopic(f.app, name)
 				}
 				got := f.replay(t, s, topic, task)
-				compare(t, f, s, ofStore(want, task, name), got)
+				compare(t, s, ofStore(want, task, name), got)
+				f.checkOffsets(t, s, topic, task, ofStore(want, task, name))
 			}
 			for pattern := range stores {
 				found := false
@@ -92,7 +93,7 @@ func ofStore(all map[string]database, task, name string) map[string]database {
 func (f fixture) replay(t *testing.T, s Store, topic, task string) map[string]database {
 	parts := f.records(t, topic)
 	var recs []record
-	if s.Global {
+	if s.Global { // no such store has a windowed start
 		for _, p := range slices.Sorted(maps.Keys(parts)) {
 			recs = append(recs, parts[p]...)
 		}
@@ -101,9 +102,8 @@ func (f fixture) replay(t *testing.T, s Store, topic, task string) map[string]da
 		if err != nil {
 			t.Fatal(err)
 		}
-		recs = parts[int32(id.Partition)]
+		recs = f.from(t, s, topic, parts[int32(id.Partition)], id.Partition)
 	}
-	recs = f.from(s, recs)
 	if s.Kind == Versioned {
 		return replayVersioned(t, s, recs, task)
 	}
@@ -145,13 +145,70 @@ func (f fixture) replay(t *testing.T, s Store, topic, task string) map[string]da
 	return out
 }
 
-// from applies the start of a windowed restore by Kafka Streams 4.4.
-func (f fixture) from(s Store, recs []record) []record {
-	if !WindowedSeek(f.version) || f.eos || !s.Kind.Windowed() || len(recs) == 0 {
+// from applies the start of a windowed restore by Kafka Streams 4.4, and
+// checks it against the offset that the real one reported.
+func (f fixture) from(t *testing.T, s Store, topic string, recs []record, partition int) []record {
+	if len(recs) == 0 {
 		return recs
 	}
-	start := RestoreStartTime(recs[len(recs)-1].ts, s.Retention)
-	return recs[slices.IndexFunc(recs, func(r record) bool { return r.ts >= start }):]
+	i := 0
+	if WindowedSeek(f.version) && !f.eos {
+		if start, seek := RestoreStartTime(s.Kind, recs[len(recs)-1].ts, s.Retention); seek {
+			i = max(0, slices.IndexFunc(recs, func(r record) bool { return r.ts >= start }))
+		}
+	}
+	if real, ok := f.startOffset(t, topic, partition); ok && real != recs[i].offset {
+		t.Errorf("%s-%d: starts at %d, Kafka Streams at %d", topic, partition, recs[i].offset, real)
+	}
+	return recs[i:]
+}
+
+func (f fixture) startOffset(t *testing.T, topic string, partition int) (int64, bool) {
+	var j struct {
+		Restore []struct {
+			Partition      string
+			StartingOffset int64
+		}
+	}
+	readJSON(t, filepath.Join(f.dir, "restored.json"), &j)
+	for _, r := range j.Restore {
+		if r.Partition == fmt.Sprintf("%s-%d", topic, partition) {
+			return r.StartingOffset, true
+		}
+	}
+	return 0, false
+}
+
+// checkOffsets compares the offsets family of every database with what
+// OffsetRows would write.
+func (f fixture) checkOffsets(t *testing.T, s Store, topic, task string, dbs map[string]database) {
+	t.Helper()
+	parts := f.records(t, topic)
+	for dir, db := range dbs {
+		if !OffsetsInStore(f.version) {
+			if db[OffsetsFamily] != nil {
+				t.Errorf("%s: has an offsets family", dir)
+			}
+			continue
+		}
+		want := map[string]string{}
+		id, _ := ParseTaskID(task)
+		for p, recs := range parts {
+			if !s.Global && p != int32(id.Partition) {
+				continue
+			}
+			offset := recs[len(recs)-1].offset
+			if s.Global {
+				offset++
+			}
+			for _, r := range OffsetRows(topic, p, offset) {
+				want[hex.EncodeToString(r.Key)] = hex.EncodeToString(r.Value)
+			}
+		}
+		if len(want) > 0 && !maps.Equal(want, db[OffsetsFamily]) {
+			t.Errorf("%s: offsets family\n want %v\n have %v", dir, want, db[OffsetsFamily])
+		}
+	}
 }
 
 func newDatabase(families []string) database {
@@ -186,7 +243,7 @@ func replayVersioned(t *testing.T, s Store, recs []record, task string) map[stri
 	return map[string]database{DatabaseDir(task, s, 0): db}
 }
 
-func compare(t *testing.T, f fixture, s Store, want, got map[string]database) {
+func compare(t *testing.T, s Store, want, got map[string]database) {
 	t.Helper()
 	where := func(dir, family string) string { return fmt.Sprintf("%s %s %s", s.Kind, dir, family) }
 	for dir, db := range want {
@@ -243,4 +300,3 @@ func size(db database) (n int) {
 	}
 	return n
 }
-
