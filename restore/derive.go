@@ -3,6 +3,7 @@ package restore
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"sstool/internal/op"
 	"sstool/internal/streams"
@@ -32,60 +33,64 @@ func (p *Plan) fill(req *StoreRequest, topic string, config map[string]string) e
 	}
 	if req.Kind.Segmented() && req.Kind != streams.GraceBuffer {
 		if req.Retention == 0 {
-			d, from, ok := streams.DeriveRetention(config)
-			if !ok && o.Into != "" {
-				return op.Errorf(op.Usage, "store %q: its retention is unknown: the topic has retention.ms=%s", req.Name, orUnknown(config["retention.ms"])).
+			d, err := streams.DeriveRetention(topic, config, 0)
+			if err != nil && o.Into != "" {
+				return op.Errorf(op.Usage, "store %q: its retention is unknown: %w", req.Name, err).
 					WithTry("--retention DURATION, or retention in the spec")
 			}
-			if !ok {
+			if err != nil {
 				// Nothing expires: every record is written, which measures the most work.
-				d, from = streams.Forever, "unknown, nothing expires"
+				d = streams.Derived{Value: unlimited, From: "the topic does not tell: nothing expires"}
 			}
-			if err := p.derived(req.Name, "retention", streams.FormatDuration(d), from, "--retention"); err != nil {
+			if err := p.derived(req.Name, "retention", d, "--retention"); err != nil {
 				return err
 			}
-			req.Retention = d
+			req.Retention = d.Value
 		}
 		if req.SegmentInterval == 0 {
-			req.SegmentInterval = streams.DefaultSegmentInterval(req.Kind, req.Retention)
-			if err := p.derived(req.Name, "segment interval", streams.FormatDuration(req.SegmentInterval), "Kafka Streams' default for this retention", "--segment-interval"); err != nil {
+			d, _ := streams.DeriveSegmentInterval(req.Kind, req.Retention)
+			if err := p.derived(req.Name, "segment interval", d, "--segment-interval"); err != nil {
 				return err
 			}
+			req.SegmentInterval = d.Value
 		}
 	}
 	if req.Kind == streams.Versioned {
 		if req.HistoryRetention == 0 {
-			d, from, ok := streams.DeriveHistoryRetention(config)
-			if !ok {
-				return op.Errorf(op.Usage, "store %q: its history retention is unknown: the topic has min.compaction.lag.ms=%s", req.Name, orUnknown(config["min.compaction.lag.ms"])).
+			d, err := streams.DeriveHistoryRetention(topic, config)
+			if err != nil {
+				return op.Errorf(op.Usage, "store %q: its history retention is unknown: %w", req.Name, err).
 					WithTry("--history-retention DURATION, or history-retention in the spec")
 			}
-			if err := p.derived(req.Name, "history retention", streams.FormatDuration(d), from, "--history-retention"); err != nil {
+			if err := p.derived(req.Name, "history retention", d, "--history-retention"); err != nil {
 				return err
 			}
-			req.HistoryRetention = d
+			req.HistoryRetention = d.Value
 		}
 		if req.SegmentInterval == 0 {
-			req.SegmentInterval = streams.DefaultSegmentInterval(req.Kind, req.HistoryRetention)
-			if err := p.derived(req.Name, "segment interval", streams.FormatDuration(req.SegmentInterval), "Kafka Streams' default for this history retention", "--segment-interval"); err != nil {
+			d, _ := streams.DeriveSegmentInterval(req.Kind, req.HistoryRetention)
+			if err := p.derived(req.Name, "segment interval", d, "--segment-interval"); err != nil {
 				return err
 			}
+			req.SegmentInterval = d.Value
 		}
 	}
-	_ = topic
 	return nil
 }
 
 // derived records a derived value, or refuses to write it unasked.
-func (p *Plan) derived(store, field, value, from, flag string) error {
+func (p *Plan) derived(store, field string, d streams.Derived, flag string) error {
 	o := &p.Options
 	if o.Into != "" && !o.AcceptDerived {
-		return op.Errorf(op.Usage, "store %q: %s is not stated; derived: %s (%s)", store, field, value, from).
-			WithTry("%s %s to state it, or --accept-derived to write derived values", flag, value)
+		return op.Errorf(op.Usage, "store %q: %s is not stated; derived: %s (%s)", store, field, d.Value, d.From).
+			WithTry("%s %s to state it, or --accept-derived to write derived values", flag, d.Value)
 	}
-	p.assume("store %q: %s %s derived (%s)", store, field, value, from)
+	p.assume("store %q: %s %s derived (%s)", store, field, d.Value, d.From)
 	return nil
 }
+
+// unlimited is a retention that nothing outlives.
+const unlimited = 100 * 365 * 24 * time.Hour
 
 func (p *Plan) assume(format string, args ...any) {
 	p.Assumptions = append(p.Assumptions, fmt.Sprintf(format, args...))

@@ -30,8 +30,8 @@ func journalFile(stateDir, appID string) string {
 // placement is the journal of putting one task in place. It is on disk before
 // the first move, so that a run killed in between is completed by the next.
 type placement struct {
-	Task       string             `json:"task"`
-	TaskDir    string             `json:"task_dir"`
+	Task       string                   `json:"task"`
+	TaskDir    string                   `json:"task_dir"`
 	Forget     []streams.TopicPartition `json:"forget"` // checkpoint lines to drop before the first move
 	Moves      []move                   `json:"moves"`
 	Checkpoint []checkpointLine         `json:"checkpoint"` // lines to merge afterwards

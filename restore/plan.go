@@ -275,12 +275,12 @@ func (p *Plan) cutRange(ctx context.Context, topic string, r *PartRange, req *St
 	// first record newer than the last record's time minus retention; under
 	// exactly-once the last offset is a marker and the restore starts at 0.
 	if o.AsTarget && req.Kind.Windowed() && streams.WindowedSeek(o.Target) && o.Guarantee != ExactlyOnce && r.To > r.From {
-		last, err := p.client.LastTimestamp(ctx, topic, r.Partition, r.To)
+		last, err := p.client.LastTimestamp(ctx, topic, r.Partition, r.End)
 		if err != nil {
 			return err
 		}
-		if last >= 0 {
-			from, err := p.client.OffsetForTime(ctx, topic, r.Partition, last-req.Retention.Milliseconds())
+		if start, seek := streams.RestoreStartTime(req.Kind, last, req.Retention); last >= 0 && seek {
+			from, err := p.client.OffsetForTime(ctx, topic, r.Partition, start)
 			if err != nil {
 				return err
 			}

@@ -20,7 +20,7 @@ const (
 // keySample tells the table where rows will fall and how many bytes to expect.
 type keySample struct {
 	rows     [][]table.Sample // by place
-	rowBytes int64 // estimate of all row bytes
+	rowBytes int64            // estimate of all row bytes
 }
 
 // sample fetches a little at evenly spread offsets of every partition.
