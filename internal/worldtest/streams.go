@@ -1,0 +1,254 @@
+package worldtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Harness runs real Kafka Streams applications of one version. One JVM serves
+// all its commands; commands of different applications may run at once, and
+// waiting is most of what they do.
+type Harness struct {
+	Version string
+
+	classpath string
+	session   *session
+}
+
+// Streams compiles the harness for a version of Kafka Streams, or takes it
+// from the cache, and starts a JVM that ends with the test.
+func Streams(t testing.TB, version string) *Harness {
+	t.Helper()
+	h, err := NewHarness(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		h.Close()
+		if t.Failed() {
+			t.Logf("harness %s:\n%s", version, tail(h.Log(), 8<<10))
+		}
+	})
+	return h
+}
+
+// NewHarness is Streams outside of a test.
+func NewHarness(version string) (*Harness, error) {
+	var args []string
+	if hasHeadersStores(version) {
+		args = append(args, "-Pheaders")
+	}
+	cp, err := classpath("harness", version, args...)
+	if err != nil {
+		return nil, err
+	}
+	h := &Harness{Version: version, classpath: cp}
+	h.session, err = startSession(h.java("-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"))
+	return h, err
+}
+
+// hasHeadersStores says whether stores keep record headers (KIP-1271, 4.3).
+func hasHeadersStores(version string) bool {
+	var major, minor int
+	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return err == nil && (major > 4 || major == 4 && minor >= 3)
+}
+
+// Close ends the JVM.
+func (h *Harness) Close() { h.session.close() }
+
+// Log is what the JVM printed, exceptions included.
+func (h *Harness) Log() string { return h.session.log() }
+
+// App is one application: what to run, where.
+type App struct {
+	ID        string
+	Profile   string // a name of Profiles
+	Bootstrap string
+	StateDir  string // the application's directory is StateDir/ID
+	EOS       bool
+	Settings  map[string]string // Kafka Streams configuration over the harness's own
+}
+
+// Dir is the application's directory.
+func (a App) Dir() string { return filepath.Join(a.StateDir, a.ID) }
+
+// In returns a with another state directory.
+func (a App) In(stateDir string) App {
+	a.StateDir = stateDir
+	return a
+}
+
+func (a App) args() []string {
+	mode := "alos"
+	if a.EOS {
+		mode = "eos"
+	}
+	args := []string{"--app", a.ID, "--profile", a.Profile, "--bootstrap", a.Bootstrap, "--state", a.StateDir, "--mode", mode}
+	keys := make([]string, 0, len(a.Settings))
+	for key := range a.Settings {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		args = append(args, "--set", key+"="+a.Settings[key])
+	}
+	return args
+}
+
+// Input is what Build produces first. The records are the same for the same
+// profile and numbers; only their time moves.
+type Input struct {
+	Records int       // per input topic; default 1000
+	First   int       // number of the first record: that of the Build before + its Records
+	Base    time.Time // time of record 0, records come every two seconds; default InputBase(time.Now())
+	Halt    bool      // the application dies instead of stopping
+}
+
+// InputBase is a time before now from which some ten thousand records fit
+// before now: brokers refuse records of the future and delete old ones. It is
+// a full hour, so that segments begin alike.
+func InputBase(now time.Time) time.Time { return now.Truncate(time.Hour).Add(-6 * time.Hour) }
+
+// BuildReport says where a Build's time went.
+type BuildReport struct {
+	Kafka         string
+	ProduceMillis int64
+	StartMillis   int64
+	ConsumeMillis int64
+	CloseMillis   int64
+}
+
+// Build produces input, lets the application consume all of it, and stops it.
+func (h *Harness) Build(ctx context.Context, a App, in Input) (BuildReport, error) {
+	if in.Records == 0 {
+		in.Records = 1000
+	}
+	if in.Base.IsZero() {
+		in.Base = InputBase(time.Now())
+	}
+	args := append(a.args(), "--records", fmt.Sprint(in.Records), "--first", fmt.Sprint(in.First),
+		"--base-ts", fmt.Sprint(in.Base.UnixMilli()))
+	if in.Halt {
+		return BuildReport{}, h.halted(ctx, append(args, "--halt", "yes"))
+	}
+	var report BuildReport
+	return report, h.session.do(ctx, &report, "build", args...)
+}
+
+// halted builds in a JVM of its own, which dies.
+func (h *Harness) halted(ctx context.Context, args []string) error {
+	cmd := h.java("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+	cmd.Args = append(append(cmd.Args, "build"), args...)
+	out, err := runCommand(ctx, cmd)
+	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 9 {
+		return nil
+	}
+	return fmt.Errorf("the application did not halt: %w\n%s", err, out)
+}
+
+// HandoffReport says what an application did with the directory it found.
+type HandoffReport struct {
+	Kafka         string
+	Error         string // why it did not start; empty when it did
+	StartMillis   int64
+	TotalRestored int64
+	Partitions    []RestoredPartition
+	Stores        map[string]StoreAnswer // what queries return, by store
+}
+
+// RestoredPartition is what was restored of one changelog partition.
+type RestoredPartition struct {
+	Topic          string
+	Partition      int32
+	Store          string
+	StartingOffset int64
+	EndingOffset   int64
+	TotalRestored  int64
+	Starts         int64 // more than 1: the task was wiped and restored again
+}
+
+// StoreAnswer is everything a store answers to interactive queries.
+type StoreAnswer struct {
+	Type   string   // the query that worked; "unreadable" when none did
+	Rows   []string // "partition key = value", sorted
+	Reason string   // why it is unreadable
+}
+
+// RestoredOf is the number of records restored into the named stores. In-memory
+// stores restore always; a handed-over directory is judged by the others.
+func (r HandoffReport) RestoredOf(stores ...string) int64 {
+	var n int64
+	for _, p := range r.Partitions {
+		if slices.Contains(stores, p.Store) {
+			n += p.TotalRestored
+		}
+	}
+	return n
+}
+
+// Handoff starts the application on its directory as it is, asks every store
+// for its rows and stops it.
+func (h *Harness) Handoff(ctx context.Context, a App) (HandoffReport, error) {
+	var report HandoffReport
+	return report, h.session.do(ctx, &report, "handoff", a.args()...)
+}
+
+// Restore wipes the application's directory first: what is there afterwards is
+// what this version of Kafka Streams restores from the changelogs.
+func (h *Harness) Restore(ctx context.Context, a App) (HandoffReport, error) {
+	var report HandoffReport
+	return report, h.session.do(ctx, &report, "restore", a.args()...)
+}
+
+// Describe is the application's Topology#describe().
+func (h *Harness) Describe(ctx context.Context, a App) (string, error) {
+	var text string
+	return text, h.session.do(ctx, &text, "describe", a.args()...)
+}
+
+// java is a command of the harness; its arguments follow.
+func (h *Harness) java(flags ...string) *exec.Cmd {
+	flags = append(flags, "-Xshare:auto", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", h.classpath, "world.Main")
+	return exec.Command("java", flags...)
+}
+
+// runCommand runs a one-off JVM and returns its output; when ctx ends it is killed.
+func runCommand(ctx context.Context, cmd *exec.Cmd) (string, error) {
+	var out, diag strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &diag
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+	defer stop()
+	if err := cmd.Wait(); err != nil {
+		return out.String() + diag.String(), err
+	}
+	return out.String(), nil
+}
+
+// parseReply decodes the last line of a one-off command.
+func parseReply(out string, reply any) error {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), reply); err != nil {
+		return fmt.Errorf("the harness replied %q: %w", tail(out, 500), err)
+	}
+	return nil
+}
+
+func tempFile(pattern string) (string, error) {
+	f, err := os.CreateTemp("", pattern)
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), f.Close()
+}

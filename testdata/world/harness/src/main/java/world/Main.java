@@ -1,0 +1,55 @@
+package world;
+
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Real Kafka Streams applications, driven from outside: {@code Main <command> [--name value]…} runs one command and prints
+ * its JSON, {@code Main serve} runs any number of them (see {@link Server}).
+ *
+ * <p>What every command of an application takes: {@code --bootstrap --app --profile --state [--mode alos|eos]
+ * [--set key=value]…}. The commands:
+ *
+ * <ul>
+ *   <li>{@code build} produces input, lets the application consume it and stop cleanly; {@code --records --first --base-ts},
+ *       and {@code --halt yes} to die instead of stopping
+ *   <li>{@code handoff} starts on the directory as it is and reports what was restored and what the stores answer
+ *   <li>{@code restore} wipes the directory first: the application's own restore
+ *   <li>{@code describe} prints the topology
+ *   <li>{@code dump-rows} writes every row below {@code --state} to {@code --out}, as {@link RowDump} says
+ *   <li>{@code restore-time} is the benchmark of {@link RestoreTime}
+ * </ul>
+ */
+public final class Main {
+  private Main() {}
+
+  public static void main(String[] args) throws Exception {
+    if (args[0].equals("serve")) {
+      Server.serve();
+    } else {
+      System.out.println(run(args[0], Arrays.asList(args).subList(1, args.length)));
+    }
+    System.exit(0);
+  }
+
+  /** Runs one command and returns its reply as JSON. */
+  static String run(String command, List<String> words) throws Exception {
+    Args args = new Args(words);
+    switch (command) {
+      case "build":
+        return Json.write(Build.run(args));
+      case "handoff":
+        return Json.write(Handoff.run(args, false));
+      case "restore":
+        return Json.write(Handoff.run(args, true));
+      case "describe":
+        return Json.write(new App(args).describe());
+      case "dump-rows":
+        return Json.write(RowDump.run(args.path("state"), args.path("out")));
+      case "restore-time":
+        return Json.write(RestoreTime.run(args));
+      default:
+        throw new IllegalArgumentException("unknown command " + command);
+    }
+  }
+}

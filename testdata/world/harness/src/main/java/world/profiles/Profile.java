@@ -1,0 +1,124 @@
+package world.profiles;
+
+import java.util.List;
+import java.util.Properties;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.TopologyConfig;
+
+/** A kind of application: its input topics and its topology. Names of topics begin with the application id. */
+public abstract class Profile {
+  static final Serde<String> STRING = Serdes.String();
+  static final Serde<Long> LONG = Serdes.Long();
+
+  private static final Pattern STORES = Pattern.compile("\\(stores: \\[([^\\]]*)\\]\\)");
+
+  /** What an input topic holds. */
+  public enum Kind {
+    /** Events. */
+    STREAM(false),
+    /** Events of many keys, none null: joins of streams stay small. */
+    SPARSE(false),
+    /** Updates per key. */
+    TABLE(true),
+    /** A table whose values name a foreign key. */
+    FOREIGN(true),
+    /** The table those foreign keys refer to. */
+    REFERENCED(true);
+
+    /** Whether the topic is compacted. */
+    public final boolean table;
+
+    Kind(boolean table) {
+      this.table = table;
+    }
+  }
+
+  /** One input topic, {@code <application id>-<suffix>}. */
+  public static final class Input {
+    public final String suffix;
+    public final Kind kind;
+    public final int partitions;
+
+    /** Whether a global store reads it: then the application's group commits nothing for it. */
+    public final boolean global;
+
+    Input(String suffix, Kind kind, int partitions, boolean global) {
+      this.suffix = suffix;
+      this.kind = kind;
+      this.partitions = partitions;
+      this.global = global;
+    }
+
+    static Input of(String suffix, Kind kind, int partitions) {
+      return new Input(suffix, kind, partitions, false);
+    }
+
+    static Input global(String suffix, int partitions) {
+      return new Input(suffix, Kind.TABLE, partitions, true);
+    }
+  }
+
+  public static Profile of(String name) {
+    switch (name) {
+      case "papi":
+        return new StoreKinds();
+      case "papi-h":
+        return headersStores();
+      case "kv4":
+        return new FourPartitions();
+      case "agg":
+        return new Aggregations();
+      case "win":
+        return new WindowAggregations();
+      case "ssjoin":
+        return new StreamJoins();
+      case "tjoin":
+        return new TableJoins();
+      case "opt":
+        return new Optimized();
+      default:
+        throw new IllegalArgumentException("unknown profile " + name);
+    }
+  }
+
+  // Compiled only for the versions that have such stores.
+  private static Profile headersStores() {
+    try {
+      return (Profile) Class.forName("world.profiles.HeadersStores").getDeclaredConstructor().newInstance();
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalArgumentException("stores with headers need Kafka Streams 4.3 or newer", e);
+    }
+  }
+
+  public abstract List<Input> inputs();
+
+  /** Adds the settings that belong to the profile. */
+  public void configure(Properties config) {}
+
+  public abstract Topology topology(String app, Properties config);
+
+  static StreamsBuilder builder(Properties config) {
+    return new StreamsBuilder(new TopologyConfig(new StreamsConfig(config)));
+  }
+
+  /** The names of all stores that the topology describes. */
+  public final TreeSet<String> stores(Topology topology) {
+    TreeSet<String> names = new TreeSet<>();
+    Matcher matcher = STORES.matcher(topology.describe().toString());
+    while (matcher.find()) {
+      for (String name : matcher.group(1).split(", ")) {
+        if (!name.isEmpty()) {
+          names.add(name);
+        }
+      }
+    }
+    return names;
+  }
+}
