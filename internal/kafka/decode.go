@@ -171,58 +171,66 @@ func (d *Decoder) batch(b *Block, bt batch, st *BlockStats, fn func(*Record) err
 // isAbortMarker reads the type of a control batch's record: its key is a
 // version i16 and a type i16, 0 for abort (ControlRecordType).
 func isAbortMarker(bt batch) bool {
-	var r reader
-	r.b = bt[batchHeader:]
-	r.varint()      // length
-	r.take(1)       // attributes
-	r.varint()      // timestamp delta
-	r.varint()      // offset delta
-	n := r.varint() // key length
-	key := r.take(n)
-	return !r.bad && len(key) >= 4 && binary.BigEndian.Uint16(key[2:]) == 0
+	p := bt[batchHeader:]
+	_, i := uvarint(p, 0) // length
+	if i < 0 || i >= len(p) {
+		return false
+	}
+	_, i = uvarint(p, i+1) // attributes, timestamp delta
+	_, i = uvarint(p, i)   // offset delta
+	key, i := nullable(p, i)
+	return i >= 0 && len(key) >= 4 && binary.BigEndian.Uint16(key[2:]) == 0
 }
 
+// records is the hot path of a restore: every record of every batch passes.
 func (d *Decoder) records(b *Block, bt batch, p []byte, st *BlockStats, fn func(*Record) error) error {
 	base, last := bt.baseOffset(), bt.lastOffset()
+	from, to := b.from, b.to
 	ts0 := bt.baseTimestamp()
 	logAppend := bt.attributes()&attrLogAppendTime != 0
 	rec := &d.rec
-	r := reader{b: p}
-	for i, n := int32(0), bt.count(); i < n; i++ {
-		size := r.varint()
-		body := r.take(size)
-		if r.bad || len(body) == 0 {
-			return b.corrupt(bt, fmt.Errorf("record %d of %d is cut off", i, n))
+	delivered, bytes := int64(0), int64(0)
+	defer func() { st.Records += delivered; st.Bytes += bytes }()
+	n := int(bt.count())
+	for k := range n {
+		u, i := uvarint(p, 0)
+		size := u >> 1
+		if i < 0 || u&1 != 0 || size == 0 || size > uint64(len(p)-i) {
+			return b.corrupt(bt, fmt.Errorf("record %d of %d is cut off", k, n))
 		}
-		q := reader{b: body[1:]}
-		dt := q.varint()
-		off := base + q.varint()
-		key := q.bytes()
-		val := q.bytes()
-		hdr := q.b
-		nh := q.varint()
-		if nh != 0 {
-			q.skipHeaders(nh)
+		end := i + int(size)
+		r := p[i:end:end]
+		p = p[end:]
+		dt, do, i := deltas(r)
+		key, i := nullable(r, i)
+		val, i := nullable(r, i)
+		hdr, nh := i, uint64(0)
+		if i == len(r)-1 && r[i] == 0 { // no headers: the usual case
+			i++
+		} else if nh, i = uvarint(r, i); nh != 0 {
+			i = skipHeaders(r, i, zigzag(nh))
 		}
-		if q.bad || len(q.b) != 0 || off < base || off > last {
-			return b.corrupt(bt, fmt.Errorf("record %d of %d is malformed", i, n))
+		off := base + zigzag(do)
+		if i != len(r) || off < base || off > last {
+			return b.corrupt(bt, fmt.Errorf("record %d of %d is malformed", k, n))
 		}
-		if off < b.from || off >= b.to {
+		if off < from || off >= to {
 			continue
 		}
-		rec.Offset, rec.Timestamp = off, ts0+dt
+		rec.Offset = off
+		rec.Timestamp = ts0 + zigzag(dt)
 		if logAppend {
 			rec.Timestamp = bt.maxTimestamp()
 		}
-		rec.Key, rec.Value, rec.Headers, rec.HeaderCount = key, val, hdr, int(nh)
-		st.Records++
-		st.Bytes += int64(len(key) + len(val))
+		rec.Key, rec.Value, rec.Headers, rec.HeaderCount = key, val, r[hdr:], int(zigzag(nh))
+		delivered++
+		bytes += int64(len(key) + len(val))
 		if err := fn(rec); err != nil {
 			return err
 		}
 	}
-	if len(r.b) != 0 {
-		return b.corrupt(bt, fmt.Errorf("%d bytes after the last record", len(r.b)))
+	if len(p) != 0 {
+		return b.corrupt(bt, fmt.Errorf("%d bytes after the last record", len(p)))
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func (r *PartitionReader) request() *kmsg.FetchRequest {
 	req.MaxWaitMillis = int32(fetchMaxWait.Milliseconds())
 	req.MinBytes = 1
 	req.MaxBytes = 1<<31 - 1 // one partition: PartitionMaxBytes is the limit
-	req.SessionEpoch = -1 // no fetch session: every request stands alone
+	req.SessionEpoch = -1    // no fetch session: every request stands alone
 	if r.o.ReadCommitted {
 		req.IsolationLevel = 1
 	}
