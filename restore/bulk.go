@@ -366,8 +366,7 @@ func (b *bulkRun) sortBuckets(ctx context.Context, t *table.Table) (map[int64][]
 						return ctx.Err()
 					}
 					w.Enter(op.Sort)
-					err := sorter.Load(k, func(bk *table.Bucket) error {
-						stats.Add(bk.Stats)
+					st, err := sorter.Load(k, func(bk *table.Bucket) error {
 						was := w.Enter(op.Write)
 						defer w.Enter(was)
 						return out.bucket(bk)
@@ -375,6 +374,7 @@ func (b *bulkRun) sortBuckets(ctx context.Context, t *table.Table) (map[int64][]
 					if err != nil {
 						return err
 					}
+					stats.Add(st)
 				}
 				w.Enter(op.Write)
 				return out.finish()
@@ -452,7 +452,7 @@ func (s *sstSet) put(group uint32, arena []byte, rows []table.Ref) error {
 		}
 		s.w, s.segment = w, seg
 	}
-	return s.w.PutSorted(arena, rows)
+	return rocks.PutRows(s.w, arena, rows)
 }
 
 func (s *sstSet) finish() error {

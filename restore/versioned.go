@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -202,50 +203,82 @@ func (b *bulkRun) replayBuckets(ctx context.Context, worker, lo, hi int, to *tab
 	defer w.Enter(op.Idle)
 	sorter := b.table.NewSorter()
 	defer sorter.Close()
-	rt := to.NewRouter()
-	replay := streams.NewVersionedReplay(b.store)
-	var recs []streams.VersionedRecord
-	emit := func(_ int64, rowKey, value []byte) error {
-		rt.Add(groupBase, rowKey, value, false)
-		return nil
-	}
-	for k := lo; k < hi; k++ {
+	k := &keyReplay{b: b, to: to.NewRouter(), replay: streams.NewVersionedReplay(b.store), streamTime: streamTime}
+	seq := int64(lo) << 16
+	for i := lo; i < hi; i++ {
 		if ctx.Err() != nil {
-			return dropped, ctx.Err()
+			return k.dropped, ctx.Err()
 		}
 		w.Enter(op.Sort)
-		seq := int64(k) << 20
-		err := sorter.Load(k, func(bk *table.Bucket) error {
+		_, err := sorter.Load(i, func(bk *table.Bucket) error {
 			was := w.Enter(op.Write)
 			defer w.Enter(was)
-			rt.Begin(seq)
+			k.to.Begin(seq)
 			seq++
-			for i := 0; i < len(bk.Rows); {
-				key := bk.Key(i)
-				j := i
-				recs = recs[:0]
-				for ; j < len(bk.Rows) && slices.Equal(bk.Key(j), key); j++ {
-					delta, local, rec, err := parseVersionedRow(bk.Value(j))
-					if err != nil {
-						return err
-					}
-					rec.StreamTime, rec.BatchStreamTime = b.times.at(delta+b.times.from, local)
-					recs = append(recs, rec)
-				}
-				n, err := replay.Key(key, recs, streamTime, emit)
-				if err != nil {
-					return err
-				}
-				dropped += n
-				i = j
+			if err := k.bucket(bk); err != nil {
+				return err
 			}
-			return rt.End()
+			return k.to.End()
 		})
 		if err != nil {
-			return dropped, err
+			return k.dropped, err
 		}
 	}
-	return dropped, nil
+	return k.dropped, nil
+}
+
+// keyReplay replays keys as their rows come, possibly in several pieces.
+type keyReplay struct {
+	b          *bulkRun
+	to         *table.Router
+	replay     *streams.VersionedReplay
+	streamTime int64
+	dropped    int64
+	key        []byte // of the key that is open; a copy
+	open       bool
+}
+
+func (k *keyReplay) bucket(bk *table.Bucket) error {
+	for _, row := range bk.Rows {
+		key, value := bk.Key(row), bk.Value(row)
+		if !k.open || !bytes.Equal(key, k.key) {
+			if err := k.end(); err != nil {
+				return err
+			}
+			k.replay.Begin()
+			k.key, k.open = append(k.key[:0], key...), true
+		}
+		if bk.More {
+			value = bytes.Clone(value) // the key may go on in the next piece
+		}
+		delta, local, rec, err := parseVersionedRow(value)
+		if err != nil {
+			return err
+		}
+		rec.StreamTime, rec.BatchStreamTime = k.b.times.at(delta+k.b.times.from, local)
+		ok, err := k.replay.Add(rec)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			k.dropped++
+		}
+	}
+	if bk.More {
+		return nil
+	}
+	return k.end()
+}
+
+func (k *keyReplay) end() error {
+	if !k.open {
+		return nil
+	}
+	k.open = false
+	return k.replay.End(k.key, k.streamTime, func(_ int64, rowKey, value []byte) error {
+		k.to.Add(groupBase, rowKey, value, false)
+		return nil
+	})
 }
 
 // versionedSamples says where the final rows will fall: a latest row for every

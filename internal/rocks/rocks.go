@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unsafe"
 
 	"sstool/internal/op"
 )
@@ -32,11 +33,15 @@ type Options struct {
 	Bulk bool
 }
 
-// Ref is one row of an arena: where its key and its value lie. It is an alias
-// of a plain struct so that packages that must not import this one can hand
-// over their rows without copying them; SSTWriter.PutSorted's C loop has the
-// same struct.
-type Ref = struct{ KeyOff, KeyLen, ValOff, ValLen uint32 }
+// Ref is one row of an arena: where its key and its value lie. Group and Order
+// are the sorter's and not looked at here.
+type Ref struct{ KeyOff, KeyLen, ValOff, ValLen, Group, Order uint32 }
+
+// PutRows is w.PutSorted for another package's type of the same layout, so that
+// sorted rows are handed over without copying them.
+func PutRows[R ~struct{ KeyOff, KeyLen, ValOff, ValLen, Group, Order uint32 }](w *SSTWriter, arena []byte, rows []R) error {
+	return w.PutSorted(arena, unsafe.Slice((*Ref)(unsafe.Pointer(unsafe.SliceData(rows))), len(rows)))
+}
 
 // SSTInfo is what Finish knows about a written file.
 type SSTInfo struct {

@@ -8,7 +8,7 @@ package rocks
 // #include <string.h>
 // #include "rocksdb/c.h"
 //
-// typedef struct { uint32_t key_off, key_len, val_off, val_len; } sst_ref;
+// typedef struct { uint32_t key_off, key_len, val_off, val_len, group, order; } sst_ref;
 //
 // // One call for many rows: crossing from Go to C for each would cost a third
 // // of the whole. Rows lie scattered in the arena in key order, so the one
