@@ -1,0 +1,10 @@
+//go:build !linux
+
+package table
+
+import (
+	"errors"
+	"os"
+)
+
+func punchHole(*os.File, int64, int64) error { return errors.ErrUnsupported }
