@@ -58,11 +58,12 @@ type SSTWriter struct {
 	smallest, largest []byte
 }
 
-// NewSSTWriter creates the file; one that exists is overwritten.
-func NewSSTWriter(path string) (*SSTWriter, error) {
+// NewSSTWriter creates the file; one that exists is overwritten. Of o only what
+// concerns SST files matters.
+func NewSSTWriter(path string, o Options) (*SSTWriter, error) {
 	base := C.rocksdb_options_create()
 	defer C.rocksdb_options_destroy(base)
-	text := C.CString(optionString(Options{Bulk: true}))
+	text := C.CString(optionString(Options{Checksum: o.Checksum, Bulk: true}))
 	defer C.free(unsafe.Pointer(text))
 	w := &SSTWriter{path: path, opts: C.rocksdb_options_create()}
 	var cerr *C.char

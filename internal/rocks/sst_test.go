@@ -36,14 +36,19 @@ func arenaOf(n, keyLen, valLen int) (arena []byte, rows []Ref) {
 }
 
 func TestSSTWriteAndIngest(t *testing.T) {
-	db := create(t, Options{Families: []string{DefaultFamily, "other"}, Bulk: true})
+	t.Run("crc32c", func(t *testing.T) { testWriteAndIngest(t, CRC32C, 1) })
+	t.Run("xxh3", func(t *testing.T) { testWriteAndIngest(t, XXH3, 4) })
+}
+
+func testWriteAndIngest(t *testing.T, sum Checksum, sumType byte) {
+	db := create(t, Options{Families: []string{DefaultFamily, "other"}, Bulk: true, Checksum: sum})
 	arena, rows := arenaOf(5000, 16, 90)
 	tmp := filepath.Join(db.Dir(), "..")
 	var files []string
 	want := map[string]string{}
 	for i, part := range [][]Ref{rows[:2000], rows[2000:]} {
 		path := filepath.Join(tmp, fmt.Sprintf("%d.sst", i))
-		w, err := NewSSTWriter(path)
+		w, err := NewSSTWriter(path, Options{Checksum: sum})
 		must(t, err)
 		must(t, w.PutSorted(arena, part[:1000]))
 		must(t, w.PutSorted(arena, nil))
@@ -91,8 +96,8 @@ func TestSSTWriteAndIngest(t *testing.T) {
 		data, err := os.ReadFile(f)
 		must(t, err)
 		foot := data[len(data)-53:]
-		if v := binary.LittleEndian.Uint32(foot[41:]); v != 5 || foot[0] != 1 {
-			t.Errorf("%s: format version %d, checksum type %d, want 5 and 1 (CRC32c)", f, v, foot[0])
+		if v := binary.LittleEndian.Uint32(foot[41:]); v != 5 || foot[0] != sumType {
+			t.Errorf("%s: format version %d, checksum type %d, want 5 and %d", f, v, foot[0], sumType)
 		}
 		if !bytes.Contains(data, []byte("bloomfilter")) && !bytes.Contains(data, []byte("fullfilter.")) {
 			t.Errorf("%s has no Bloom filter", f)
@@ -106,7 +111,7 @@ func TestSSTWriteAndIngest(t *testing.T) {
 func TestSSTWriterErrors(t *testing.T) {
 	dir := t.TempDir()
 	newWriter := func() *SSTWriter {
-		w, err := NewSSTWriter(filepath.Join(dir, "1.sst"))
+		w, err := NewSSTWriter(filepath.Join(dir, "1.sst"), Options{})
 		must(t, err)
 		t.Cleanup(w.Abandon)
 		return w
@@ -164,11 +169,11 @@ func TestSSTWriterErrors(t *testing.T) {
 		}
 		os.Remove(info.Path)
 	})
-	if _, err := NewSSTWriter(filepath.Join(dir, "none", "1.sst")); err == nil || op.KindOf(err) != op.Failed {
+	if _, err := NewSSTWriter(filepath.Join(dir, "none", "1.sst"), Options{}); err == nil || op.KindOf(err) != op.Failed {
 		t.Errorf("no folder: %v", err)
 	}
 	if _, err := os.Stat("/dev/full"); err == nil {
-		w, err := NewSSTWriter("/dev/full")
+		w, err := NewSSTWriter("/dev/full", Options{})
 		if err == nil {
 			big, refs := arenaOf(100_000, 16, 100)
 			err = w.PutSorted(big, refs)
@@ -185,12 +190,15 @@ func TestSSTWriterErrors(t *testing.T) {
 }
 
 func BenchmarkSSTPutSorted(b *testing.B) {
-	for _, size := range []struct{ key, val int }{{16, 108}, {24, 32}, {16, 1000}} {
-		arena, rows := arenaOf(70_000, size.key, size.val)
-		b.Run(fmt.Sprintf("key=%d/value=%d", size.key, size.val), func(b *testing.B) {
+	for _, c := range []struct {
+		key, val int
+		sum      Checksum
+	}{{16, 108, CRC32C}, {16, 108, XXH3}, {24, 32, XXH3}, {16, 1000, XXH3}} {
+		arena, rows := arenaOf(70_000, c.key, c.val)
+		b.Run(fmt.Sprintf("key=%d/value=%d/%s", c.key, c.val, c.sum.name()), func(b *testing.B) {
 			dir, n, cpu := b.TempDir(), 0, cpuTime()
 			for b.Loop() {
-				w, err := NewSSTWriter(filepath.Join(dir, "bench.sst"))
+				w, err := NewSSTWriter(filepath.Join(dir, "bench.sst"), Options{Checksum: c.sum})
 				must(b, err)
 				must(b, w.PutSorted(arena, rows))
 				_, err = w.Finish()
