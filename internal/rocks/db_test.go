@@ -314,7 +314,7 @@ func TestNoLeak(t *testing.T) {
 		must(t, err)
 		must(t, db.Iterate(1, func(_, _ []byte) error { return nil }))
 		must(t, db.Close())
-		w, err := NewSSTWriter(sst, Options{})
+		w, err := NewSSTWriter(sst)
 		must(t, err)
 		must(t, w.Put([]byte("k"), []byte("v")))
 		if i%2 == 0 {

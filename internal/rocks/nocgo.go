@@ -86,7 +86,10 @@ func (*Batch) Close() {}
 type SSTWriter struct{}
 
 // NewSSTWriter fails without cgo.
-func NewSSTWriter(string, Options) (*SSTWriter, error) { return nil, errNoCgo() }
+func NewSSTWriter(string) (*SSTWriter, error) { return nil, errNoCgo() }
+
+// NewSSTWriterWith fails without cgo.
+func NewSSTWriterWith(string, Options) (*SSTWriter, error) { return nil, errNoCgo() }
 
 // PutSorted fails without cgo.
 func (*SSTWriter) PutSorted([]byte, []Ref) error { return errNoCgo() }

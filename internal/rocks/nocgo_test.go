@@ -13,7 +13,7 @@ func TestWithoutCgoEverythingSaysSo(t *testing.T) {
 	_, e1 := Create(t.TempDir(), Options{})
 	_, e2 := Open(t.TempDir(), Options{})
 	_, e3 := Families(t.TempDir())
-	_, e4 := NewSSTWriter(t.TempDir() + "/1.sst", Options{})
+	_, e4 := NewSSTWriter(t.TempDir() + "/1.sst")
 	_, e5 := w.Finish()
 	_, e6 := db.StallTime()
 	_, _, e7 := db.Get(0, nil)

@@ -58,9 +58,12 @@ type SSTWriter struct {
 	smallest, largest []byte
 }
 
-// NewSSTWriter creates the file; one that exists is overwritten. Of o only what
-// concerns SST files matters.
-func NewSSTWriter(path string, o Options) (*SSTWriter, error) {
+// NewSSTWriter creates the file with the default options of a store.
+func NewSSTWriter(path string) (*SSTWriter, error) { return NewSSTWriterWith(path, Options{}) }
+
+// NewSSTWriterWith creates the file; one that exists is overwritten. Of o only
+// what concerns SST files matters.
+func NewSSTWriterWith(path string, o Options) (*SSTWriter, error) {
 	base := C.rocksdb_options_create()
 	defer C.rocksdb_options_destroy(base)
 	text := C.CString(optionString(Options{Checksum: o.Checksum, Bulk: true}))

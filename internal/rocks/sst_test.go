@@ -48,7 +48,7 @@ func testWriteAndIngest(t *testing.T, sum Checksum, sumType byte) {
 	want := map[string]string{}
 	for i, part := range [][]Ref{rows[:2000], rows[2000:]} {
 		path := filepath.Join(tmp, fmt.Sprintf("%d.sst", i))
-		w, err := NewSSTWriter(path, Options{Checksum: sum})
+		w, err := NewSSTWriterWith(path, Options{Checksum: sum})
 		must(t, err)
 		must(t, w.PutSorted(arena, part[:1000]))
 		must(t, w.PutSorted(arena, nil))
@@ -111,7 +111,7 @@ func testWriteAndIngest(t *testing.T, sum Checksum, sumType byte) {
 func TestSSTWriterErrors(t *testing.T) {
 	dir := t.TempDir()
 	newWriter := func() *SSTWriter {
-		w, err := NewSSTWriter(filepath.Join(dir, "1.sst"), Options{})
+		w, err := NewSSTWriter(filepath.Join(dir, "1.sst"))
 		must(t, err)
 		t.Cleanup(w.Abandon)
 		return w
@@ -169,11 +169,11 @@ func TestSSTWriterErrors(t *testing.T) {
 		}
 		os.Remove(info.Path)
 	})
-	if _, err := NewSSTWriter(filepath.Join(dir, "none", "1.sst"), Options{}); err == nil || op.KindOf(err) != op.Failed {
+	if _, err := NewSSTWriter(filepath.Join(dir, "none", "1.sst")); err == nil || op.KindOf(err) != op.Failed {
 		t.Errorf("no folder: %v", err)
 	}
 	if _, err := os.Stat("/dev/full"); err == nil {
-		w, err := NewSSTWriter("/dev/full", Options{})
+		w, err := NewSSTWriter("/dev/full")
 		if err == nil {
 			big, refs := arenaOf(100_000, 16, 100)
 			err = w.PutSorted(big, refs)
@@ -198,7 +198,7 @@ func BenchmarkSSTPutSorted(b *testing.B) {
 		b.Run(fmt.Sprintf("key=%d/value=%d/%s", c.key, c.val, c.sum.name()), func(b *testing.B) {
 			dir, n, cpu := b.TempDir(), 0, cpuTime()
 			for b.Loop() {
-				w, err := NewSSTWriter(filepath.Join(dir, "bench.sst"), Options{Checksum: c.sum})
+				w, err := NewSSTWriterWith(filepath.Join(dir, "bench.sst"), Options{Checksum: c.sum})
 				must(b, err)
 				must(b, w.PutSorted(arena, rows))
 				_, err = w.Finish()
