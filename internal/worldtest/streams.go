@@ -43,7 +43,7 @@ func Streams(t testing.TB, version string) *Harness {
 // NewHarness is Streams outside of a test.
 func NewHarness(version string) (*Harness, error) {
 	var args []string
-	if hasHeadersStores(version) {
+	if !older(version, "4.3") { // stores that keep record headers: KIP-1271
 		args = append(args, "-Pheaders")
 	}
 	cp, err := classpath("harness", version, args...)
@@ -53,13 +53,6 @@ func NewHarness(version string) (*Harness, error) {
 	h := &Harness{Version: version, classpath: cp}
 	h.session, err = startSession(h.java("-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"))
 	return h, err
-}
-
-// hasHeadersStores says whether stores keep record headers (KIP-1271, 4.3).
-func hasHeadersStores(version string) bool {
-	var major, minor int
-	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
-	return err == nil && (major > 4 || major == 4 && minor >= 3)
 }
 
 // Close ends the JVM.
