@@ -88,8 +88,22 @@ func (c *Converter) Rows(key, value, headers []byte, ts int64, yield func(*Row) 
 	}
 	r := &c.row
 	r.Family, r.Delete = c.family, value == nil
-	if r.Value, err = c.value(value, headers, ts); err != nil {
-		return 0, err
+	switch {
+	case value == nil || !c.stamp && !c.prefix:
+		r.Value = value
+	case !c.prefix: // by far the most frequent, so it comes before any call
+		n := 8 + len(value)
+		if cap(c.val) < n {
+			c.val = make([]byte, 2*n)
+		}
+		b := c.val[:n]
+		binary.BigEndian.PutUint64(b, uint64(ts))
+		copy(b[8:], value)
+		r.Value = b
+	default:
+		if r.Value, err = c.withHeaders(value, headers, ts); err != nil {
+			return 0, err
+		}
 	}
 	if c.shape == shapePlain {
 		r.Key, r.Segment = key, 0
@@ -98,24 +112,15 @@ func (c *Converter) Rows(key, value, headers []byte, ts int64, yield func(*Row) 
 	return c.segmented(key, yield)
 }
 
-func (c *Converter) value(value, headers []byte, ts int64) ([]byte, error) {
-	if value == nil {
-		return nil, nil
-	}
-	if c.prefix {
-		var err error
-		if c.val, err = AppendHeadersPrefix(c.val[:0], headers); err != nil {
-			return nil, err
-		}
-	} else if c.stamp {
-		c.val = c.val[:0]
-	} else {
-		return value, nil
+// withHeaders is headers | value or headers | ts8 | value.
+func (c *Converter) withHeaders(value, headers []byte, ts int64) (b []byte, err error) {
+	if b, err = AppendHeadersPrefix(c.val[:0], headers); err != nil {
+		return nil, err
 	}
 	if c.stamp {
-		c.val = binary.BigEndian.AppendUint64(c.val, uint64(ts))
+		b = binary.BigEndian.AppendUint64(b, uint64(ts))
 	}
-	c.val = append(c.val, value...)
+	c.val = append(b, value...)
 	return c.val, nil
 }
 

@@ -16,19 +16,18 @@ func AppendHeadersPrefix(dst, wire []byte) ([]byte, error) {
 	if len(wire) == 0 || len(wire) == 1 && wire[0] == 0 {
 		return append(dst, 0), nil
 	}
-	count, size, err := checkHeaders(wire)
+	h, err := checkHeaders(wire)
 	if err != nil {
 		return dst, err
 	}
-	if count == 0 {
+	if h.count == 0 {
 		return append(dst, 0), nil
 	}
-	dst = binary.AppendVarint(dst, int64(size))
-	if size == len(wire) {
+	dst = binary.AppendVarint(dst, int64(h.size))
+	if h.plain {
 		return append(dst, wire...), nil
 	}
-	// Some varint was not in its shortest form. Kafka Streams parses and
-	// writes headers anew.
+	// Kafka Streams parses headers and writes them anew.
 	return appendHeaders(dst, wire), nil
 }
 
@@ -43,7 +42,7 @@ func SplitHeadersPrefix(value []byte) (section, rest []byte, err error) {
 	if size == 0 {
 		return nil, rest, nil
 	}
-	if _, _, err := checkHeaders(section); err != nil {
+	if _, err := checkHeaders(section); err != nil {
 		return nil, nil, err
 	}
 	return section, rest, nil
@@ -58,13 +57,13 @@ type Header struct {
 // ParseHeaders reads a header section as it is on the wire and in rows.
 // Values are slices of it.
 func ParseHeaders(section []byte) ([]Header, error) {
-	count, _, err := checkHeaders(section)
-	if err != nil || count == 0 {
+	checked, err := checkHeaders(section)
+	if err != nil || checked.count == 0 {
 		return nil, err
 	}
-	out := make([]Header, 0, count)
+	out := make([]Header, 0, checked.count)
 	b := section[varintLen(section):]
-	for range count {
+	for range checked.count {
 		var h Header
 		key, rest := takeField(b)
 		h.Key = string(key)
@@ -74,39 +73,49 @@ func ParseHeaders(section []byte) ([]Header, error) {
 	return out, nil
 }
 
-// checkHeaders walks a section to its end. size is its length with every
-// varint in shortest form.
-func checkHeaders(b []byte) (count, size int, err error) {
-	bad := func(what string) (int, int, error) {
-		return 0, 0, op.Errorf(op.Corrupt, "record headers: unreadable %s (%d bytes)", what, len(b))
+// headersShape is what checkHeaders found.
+type headersShape struct {
+	count int
+	size  int  // length when written anew
+	plain bool // writing it anew would not change it
+}
+
+// checkHeaders walks a section to its end.
+func checkHeaders(b []byte) (headersShape, error) {
+	bad := func(what string) (headersShape, error) {
+		return headersShape{}, op.Errorf(op.Corrupt, "record headers: unreadable %s (%d bytes)", what, len(b))
 	}
 	if len(b) == 0 {
-		return 0, 0, nil
+		return headersShape{plain: true}, nil
 	}
-	c, n := binary.Varint(b)
-	if n <= 0 || c < 0 || c > int64(len(b)) {
+	count, n := binary.Varint(b)
+	if n <= 0 || count < 0 || count > int64(len(b)) {
 		return bad("count")
 	}
-	size = shortest(c)
+	h := headersShape{count: int(count), size: shortest(count), plain: true}
 	at := n
-	for range c {
+	for range count {
 		for part := range 2 {
 			length, n := binary.Varint(b[at:])
 			at += max(n, 0)
 			if n <= 0 || length > int64(len(b)-at) || part == 0 && length < 0 {
 				return bad([]string{"key", "value"}[part])
 			}
-			size += shortest(max(length, -1)) // any negative length is null
+			if length < -1 { // any negative length is null
+				length, h.plain = -1, false
+			}
+			h.size += shortest(length)
 			if length > 0 {
 				at += int(length)
-				size += int(length)
+				h.size += int(length)
 			}
 		}
 	}
 	if at != len(b) {
 		return bad("end")
 	}
-	return int(c), size, nil
+	h.plain = h.plain && h.size == len(b)
+	return h, nil
 }
 
 func appendHeaders(dst, b []byte) []byte {
