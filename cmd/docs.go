@@ -81,7 +81,7 @@ func exitTable(c *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("### Exit codes\n\n| Code | When |\n|---|---|\n")
 	for _, e := range lines {
-		fmt.Fprintf(&b, "| %d | %s |\n", e.code, e.when)
+		fmt.Fprintf(&b, "| %s | %s |\n", e[0], e[1])
 	}
 	return b.String() + "\n"
 }

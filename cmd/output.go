@@ -35,7 +35,7 @@ type outputFlag struct {
 // register adds -o with the formats that suit cmd; the first is the default.
 func (f *outputFlag) register(cmd *cobra.Command, allowed ...format) {
 	f.value, f.allowed = allowed[0], allowed
-	cmd.Flags().VarP(f, "output", "o", "output `FORMAT`: "+f.list())
+	cmd.Flags().VarP(f, "output", "o", "output `FORMAT`: "+strings.ReplaceAll(f.list(), "|", ", "))
 	complete(cmd, "output", strings.Split(f.list(), "|"))
 }
 

@@ -21,7 +21,7 @@ var progressModes = []string{"auto", "text", "json", "none"}
 
 func (f *progressFlag) register(cmd *cobra.Command) {
 	f.value = "auto"
-	cmd.Flags().Var(f, "progress", "progress on stderr, `MODE`: "+strings.Join(progressModes, "|")+"; auto is text on a terminal, else none; json is one event a line")
+	cmd.Flags().Var(f, "progress", "progress on stderr: `MODE` auto (text on a terminal, else none), text, json (an event a line) or none")
 	complete(cmd, "progress", progressModes)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
@@ -90,7 +91,7 @@ func (w *tableWriter) table(columns []column, rows [][]string) {
 	}
 	if w.machine() {
 		for i := range header {
-			header[i] = strings.ReplaceAll(strings.ToLower(header[i]), " ", "_")
+			header[i] = strings.NewReplacer(" ", "_", "/", "_per_").Replace(strings.ToLower(header[i]))
 		}
 		w.record(header)
 		for _, r := range rows {
@@ -161,4 +162,38 @@ func (w *tableWriter) flush() error {
 		return op.Errorf(op.Failed, "write stdout: %w", err)
 	}
 	return nil
+}
+
+// The cells below are humanized for people and plain for programs.
+
+func (w *tableWriter) count(n int64) string {
+	if w.machine() {
+		return strconv.FormatInt(n, 10)
+	}
+	return humanCount(n)
+}
+
+func (w *tableWriter) bytes(n int64) string {
+	if w.machine() {
+		return strconv.FormatInt(n, 10)
+	}
+	return humanBytes(n)
+}
+
+func (w *tableWriter) seconds(s float64) string {
+	if w.machine() {
+		return strconv.FormatFloat(s, 'f', -1, 64)
+	}
+	return humanSeconds(s)
+}
+
+// share is a count with its part of a whole.
+func (w *tableWriter) share(part, whole int64) string {
+	if w.machine() {
+		return strconv.FormatInt(part, 10)
+	}
+	if part == 0 {
+		return "0"
+	}
+	return humanCount(part) + " (" + humanShare(float64(part), float64(whole)) + ")"
 }

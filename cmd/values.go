@@ -182,3 +182,33 @@ func (v propertiesValue) parse(flag string) (map[string]string, error) {
 	}
 	return out, nil
 }
+
+// numberValue is a flag that holds a number from 0 on, or nothing.
+type numberValue struct {
+	n   int64
+	set bool
+}
+
+func (v *numberValue) String() string {
+	if !v.set {
+		return ""
+	}
+	return strconv.FormatInt(v.n, 10)
+}
+func (v *numberValue) Type() string { return "number" }
+func (v *numberValue) Set(s string) error {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%q is not a number from 0 on", s)
+	}
+	v.n, v.set = n, true
+	return nil
+}
+
+// or is the number, or what stands for nothing.
+func (v numberValue) or(none int64) int64 {
+	if !v.set {
+		return none
+	}
+	return v.n
+}

@@ -1,0 +1,108 @@
+package cmd
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"sstool/internal/op"
+	"sstool/restore"
+)
+
+const restoreLong = `Replays the changelog topics of a Kafka Streams application into fresh RocksDB
+stores.
+
+--measure times it in a scratch directory that is removed afterwards, and says
+where the time went: with --profile streams (its default) the way Kafka Streams
+replays, so that the time predicts the application's own recovery.
+
+--into DIR builds the state directory itself, so that the application starts with
+nothing left to restore: with --profile bulk (its default) the fastest way to the
+same rows. Each task is built aside, verified and put in place whole; what is
+already there is refused without --force, and then moved aside, not deleted.
+
+One store is named by --application-id and --store; a whole application by --spec
+(see sstool spec). --measure assumes what it is not told and says so; --into must
+be told, or be allowed to derive (--accept-derived).`
+
+const restoreExample = `  # How long would this application take to recover, and does that fit the SLA?
+  sstool restore --measure --bootstrap-server localhost:9092 --application-id orders --store account-payment-total --sla 60s
+
+  # Build the state directory before the application starts.
+  sstool restore --into /var/lib/kafka-streams --bootstrap-server localhost:9092 --spec orders.yaml
+
+  # One task only; show what would be done.
+  sstool restore --into /var/lib/kafka-streams --spec orders.yaml --task 0_1 --dry-run`
+
+func newRestore(a *app) *cobra.Command {
+	var f restoreFlags
+	cmd := &cobra.Command{
+		Use:     "restore",
+		Short:   "replay changelogs into fresh stores: measure it, or build the state directory",
+		Long:    restoreLong,
+		Example: restoreExample,
+		Annotations: exits([]exit{
+			{0, "ok"}, {1, "failed"}, {2, "wrong flags, or --into does not know enough about a store"},
+			{3, "the --sla was missed"}, {10, "topic, partition or store not found"},
+			{11, "the target directory is in use by another process"}, {12, "a batch of the changelog is corrupt"},
+			{13, "Kafka unreachable, access denied, or no progress for --stall-timeout"},
+			{14, "the target is not empty, the checkpoint is too old, the cluster id differs, not enough disk space"},
+			{130, "interrupted or declined; nothing half-done is left in place"},
+		}),
+		Args: noArgs,
+	}
+	f.register(cmd)
+	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error { return a.restore(cmd.Context(), &f) })
+	return cmd
+}
+
+// restore is the command: flags → options → plan → run → report.
+func (a *app) restore(ctx context.Context, f *restoreFlags) error {
+	show := a.startProgress(f.progress)
+	stop := func() {
+		if show != nil {
+			show.close()
+		}
+		show = nil
+	}
+	defer stop()
+	warn := func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) }
+	opts, err := f.options(warn)
+	if err != nil {
+		return err
+	}
+	if err := opts.Validate(); err != nil {
+		return err
+	}
+	client, err := f.kafka.open(ctx, warn)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	plan, err := restore.MakePlan(ctx, client, opts)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		stop()
+		return emit(a, f.out, "restore.plan", newPlanDoc(plan), renderPlan)
+	}
+	if changes := changesOf(plan); len(changes) > 0 && !f.yes {
+		stop()
+		if err := a.confirm(ctx, changes); err != nil {
+			return err
+		}
+		show = a.startProgress(f.progress)
+	}
+	res, err := plan.Run(ctx, show.sink)
+	stop()
+	if res != nil && (err == nil || len(res.Partitions) > 0) {
+		if werr := emit(a, f.out, f.documentKind(), res, renderRestore); werr != nil && err == nil {
+			err = werr
+		}
+	}
+	if err == nil && res.SLA != nil && !res.SLA.Met {
+		err = op.Errorf(op.Problems, "SLA missed: restoring took %s, the limit is %s", humanSeconds(res.SLA.Took), humanSeconds(res.SLA.Limit))
+	}
+	return err
+}

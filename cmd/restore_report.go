@@ -1,0 +1,150 @@
+package cmd
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"sstool/restore"
+)
+
+func humanSeconds(s float64) string { return humanDuration(time.Duration(s * float64(time.Second))) }
+
+// renderRestore is the report: a row per partition, the total, where the time
+// went, and what would help.
+func renderRestore(w *tableWriter, r *restore.Result) {
+	where := "measured in a scratch directory"
+	if r.Into != "" {
+		where = "restored into " + printable(r.Into)
+	}
+	w.line("%s: %s (profile %s, %s: %s)", printable(r.ApplicationID), where, r.Profile, r.Isolation, printable(r.IsolationBy))
+	if r.ScratchCopy {
+		w.line("The range ends before the changelog's end: a scratch copy, not a state to start from. On a compacted topic it is not the past either.")
+	}
+	w.line("")
+	w.table(partitionColumns, partitionRows(w, r))
+	if w.machine() {
+		return
+	}
+	w.line("")
+	w.pairs(summary(r))
+	renderWhere(w, r)
+	renderProjections(w, r)
+	if r.SLA != nil {
+		verdict := "met"
+		if !r.SLA.Met {
+			verdict = "MISSED"
+		}
+		w.line("\nSLA %s: %s (%s)", humanSeconds(r.SLA.Limit), verdict, humanSeconds(r.SLA.Took))
+	}
+	w.notes(r.Assumptions, r.Warnings, r.Skipped)
+}
+
+var partitionColumns = []column{
+	{name: "STORE"}, {name: "TASK"}, {name: "KIND", wide: true}, {name: "PARTITION", right: true},
+	{name: "LOG START", right: true, wide: true}, {name: "LOG END", right: true, wide: true}, {name: "LAST STABLE", right: true, wide: true},
+	{name: "FROM", right: true}, {name: "TO", right: true}, {name: "RECORDS", right: true}, {name: "BYTES", right: true},
+	{name: "LIVE", right: true}, {name: "SUPERSEDED", right: true}, {name: "TOMBSTONES", right: true},
+	{name: "EMPTY VALUES", right: true, wide: true}, {name: "EXPIRED", right: true, wide: true}, {name: "NULL KEYS", right: true, wide: true},
+	{name: "CONTROL", right: true, wide: true}, {name: "ABORTED", right: true, wide: true}, {name: "GAPS", right: true, wide: true},
+	{name: "FIRST FETCH", right: true, wide: true}, {name: "ELAPSED", right: true}, {name: "RECORDS/S", right: true}, {name: "MB/S", right: true},
+	{name: "ON DISK", right: true, wide: true}, {name: "STATE"},
+}
+
+func partitionRows(w *tableWriter, r *restore.Result) [][]string {
+	var rows [][]string
+	for _, p := range r.Partitions {
+		rows = append(rows, []string{
+			p.Store, p.Task, string(p.Kind), strconv.Itoa(int(p.Partition)),
+			w.count(p.LogStart), w.count(p.LogEnd), w.count(p.LastStable), w.count(p.From), w.count(p.To),
+			w.count(p.Records), w.bytes(p.Bytes), w.count(p.LiveKeys), w.share(p.Superseded, p.Records), w.count(p.Tombstones),
+			w.count(p.EmptyValues), w.count(p.Expired), w.count(p.NullKeys), w.count(p.Control), w.count(p.Aborted), w.count(p.OffsetGaps),
+			w.seconds(p.FirstFetch), w.seconds(p.Elapsed), w.count(int64(p.RecordsPer)), strconv.FormatFloat(p.MBPer, 'f', 1, 64),
+			w.bytes(p.StoreBytes), p.State,
+		})
+	}
+	return rows
+}
+
+// summary are the totals, the rare ones only when they are not 0.
+func summary(r *restore.Result) [][2]string {
+	t := r.Total
+	took := humanSeconds(r.Elapsed)
+	if len(r.Runs) > 1 {
+		took = fmt.Sprintf("%s median of %d (min %s, max %s)", humanSeconds(r.Median), len(r.Runs), humanSeconds(r.Min), humanSeconds(r.Max))
+	}
+	rows := [][2]string{
+		{"elapsed", took},
+		{"rate", fmt.Sprintf("%s, %.1f MB/s", humanRate(r.RecordsPerSec, "records"), r.MBPerSec)},
+		{"records", fmt.Sprintf("%s (%s), %s live keys, %s superseded (%s), %s tombstones", humanCount(t.Records), humanBytes(t.Bytes),
+			humanCount(t.LiveKeys), humanCount(t.Superseded), humanShare(float64(t.Superseded), float64(t.Records)), humanCount(t.Tombstones))},
+	}
+	var rare []string
+	for _, x := range []struct {
+		n    int64
+		what string
+	}{
+		{t.EmptyValues, "empty values (not tombstones)"}, {t.Expired, "dropped as expired"}, {t.NullKeys, "null keys skipped"},
+		{t.Control, "control records"}, {t.Aborted, "aborted records skipped"}, {t.OffsetGaps, "offsets compacted away"},
+		{int64(t.Restarted), "restarts because the log start moved"},
+	} {
+		if x.n > 0 {
+			rare = append(rare, humanCount(x.n)+" "+x.what)
+		}
+	}
+	if len(rare) > 0 {
+		rows = append(rows, [2]string{"also", strings.Join(rare, ", ")})
+	}
+	peak := unmeasured(r.PeakMemory.Reason)
+	if r.PeakMemory.Value != nil {
+		peak = humanBytes(*r.PeakMemory.Value)
+	}
+	return append(rows, [2]string{"on disk", humanBytes(r.StoreBytes)}, [2]string{"peak memory", peak},
+		[2]string{"threads", fmt.Sprint(r.Threads)})
+}
+
+func renderWhere(w *tableWriter, r *restore.Result) {
+	if len(r.Where) == 0 {
+		w.line("\nBottleneck: %s", printable(r.Bottleneck))
+		return
+	}
+	w.line("\nWhere the time went")
+	for _, s := range r.Where {
+		w.line("  %-8s %9s  %5.1f %%  %s", s.Activity, humanSeconds(s.Seconds), 100*s.Share, strings.Repeat("#", int(s.Share*40+0.5)))
+	}
+	w.line("Bottleneck: %s", printable(r.Bottleneck))
+	for _, a := range r.Advice {
+		w.line("  would help: %s", printable(a))
+	}
+}
+
+func renderProjections(w *tableWriter, r *restore.Result) {
+	if len(r.Projections) == 0 {
+		return
+	}
+	w.line("\nProjected restore time")
+	for _, p := range r.Projections {
+		size := ""
+		if p.Bytes > 0 {
+			size = ", " + humanBytes(p.Bytes)
+		}
+		w.line("  %2d threads%s: %s (%s)", p.Threads, size, humanSeconds(p.Seconds), printable(p.Basis))
+	}
+}
+
+// notes writes what was assumed, warned of and left out.
+func (w *tableWriter) notes(assumptions, warnings []string, skipped []restore.SkippedStore) {
+	if len(assumptions)+len(warnings)+len(skipped) > 0 {
+		w.line("")
+	}
+	for _, s := range assumptions {
+		w.line("assumed: %s", printable(s))
+	}
+	for _, s := range warnings {
+		w.line("warning: %s", printable(s))
+	}
+	for _, s := range skipped {
+		w.line("not written: store %s: %s", printable(s.Store), printable(s.Reason))
+	}
+}
