@@ -321,7 +321,7 @@ func (b *bulkRun) write(ctx context.Context, total *Counts) error {
 // build makes one database out of its files.
 func (b *bulkRun) build(segment int64, files []string) error {
 	dir := streams.DatabaseDir(b.taskDir, b.store, segment)
-	db, err := openDB(dir, b.store)
+	db, err := openDB(dir, b.store.ColumnFamilies())
 	if err != nil {
 		return err
 	}

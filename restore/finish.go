@@ -5,10 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strconv"
 
 	"sstool/internal/lsm"
 	"sstool/internal/op"
-	"sstool/internal/rocks"
 	"sstool/internal/streams"
 )
 
@@ -112,10 +112,7 @@ func (p *Plan) finishUnit(u *Unit, built string, ur unitResult) error {
 func writeUnknownOffset(dbs []string, s streams.Store, u *Unit) error {
 	families := append(s.ColumnFamilies(), streams.OffsetsFamily)
 	for _, dir := range dbs {
-		if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-			return err
-		}
-		db, err := rocks.Open(dir, rocks.Options{Families: families})
+		db, err := openDB(dir, families)
 		if err != nil {
 			return err
 		}
@@ -157,19 +154,55 @@ func dirSize(dir string) int64 {
 	return n
 }
 
-// settleRows derives the counts that need the finished store.
-func settleRows(u *Unit, ur *unitResult) error {
+// settle completes the counts of a replayed unit with what only the finished
+// store tells. It is not part of the measured time.
+func (r *run) settle(ur *unitResult, taskDir string) error {
+	s := ur.unit.Request.Store
 	per := int64(1)
-	if u.Request.Kind.OnDisk() && u.Request.Kind != streams.Versioned {
-		conv, err := streams.NewConverter(u.Request.Store)
+	if s.Kind.OnDisk() {
+		ur.size = dirSize(streams.StoreDir(taskDir, s))
+		dbs, err := databases(taskDir, s)
 		if err != nil {
 			return err
 		}
-		per = conv.RowsPerRecord()
+		if r.opts.Profile != Bulk || ur.unit.Resume != "" {
+			if ur.counts.Rows, err = countRows(dbs, s); err != nil {
+				return err
+			}
+		}
+		if s.Kind != streams.Versioned {
+			conv, err := streams.NewConverter(s)
+			if err != nil {
+				return err
+			}
+			per = conv.RowsPerRecord()
+		}
 	}
-	ur.counts.settle(u.Request.Store, per)
-	if len(u.Parts) == 1 {
-		ur.parts[u.Parts[0].Partition] = ur.counts
+	ur.counts.settle(s, per)
+	if ps := ur.unit.Parts; len(ps) == 1 {
+		ur.parts[ps[0].Partition] = ur.counts
 	}
 	return nil
+}
+
+func countRows(dbs []string, s streams.Store) (int64, error) {
+	var n int64
+	for _, dir := range dbs {
+		for _, f := range s.ColumnFamilies() {
+			err := lsm.Rows(dir, f, func(_, _ []byte) error { n++; return nil })
+			if err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// taskFolder is the name of a task's folder inside a build or scratch
+// directory, where an unknown sub-topology does no harm.
+func taskFolder(t *TaskPlan) string {
+	if !t.Known {
+		return "task-" + strconv.Itoa(t.Task.Partition)
+	}
+	return t.Name()
 }

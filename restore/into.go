@@ -39,9 +39,9 @@ func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 	r := p.newRun(sink)
 	start := time.Now()
 	out, err := r.units(ctx, build, p.Tasks, func(t *TaskPlan, done []unitResult) error {
-		return p.place(t, done)
+		return r.place(t, done)
 	})
-	res.addRun(out, time.Since(start), r.parallel)
+	res.addRun(out, time.Since(start))
 	if err != nil {
 		p.finishResult(res)
 		if n := finishedTasks(p, out); n > 0 && !errors.Is(err, context.Canceled) {

@@ -143,16 +143,20 @@ func (m move) apply() error {
 
 // place verifies, syncs and moves one built task into the application's
 // directory.
-func (p *Plan) place(t *TaskPlan, results []unitResult) error {
-	o := &p.Options
+func (r *run) place(t *TaskPlan, results []unitResult) error {
+	p, o := r.plan, r.opts
 	app := appDir(o.Into, o.ApplicationID)
 	final := filepath.Join(app, t.Name())
-	built := filepath.Join(buildDir(o.Into, o.ApplicationID), t.Name())
+	built := filepath.Join(buildDir(o.Into, o.ApplicationID), taskFolder(t))
 	pl := &placement{Task: t.Name(), TaskDir: final, Stores: map[string]storeID{}, Partial: o.partial()}
 	aside := filepath.Join(ownDir(o.Into), "aside", o.ApplicationID, t.Name(), time.Now().UTC().Format("20060102T150405.000"))
-	for _, ur := range results {
+	for i := range results {
+		ur := &results[i]
 		u := ur.unit
-		if err := p.finishUnit(u, built, ur); err != nil {
+		if err := r.settle(ur, built); err != nil {
+			return err
+		}
+		if err := p.finishUnit(u, built, *ur); err != nil {
 			return err
 		}
 		from, to := streams.StoreDir(built, u.Request.Store), streams.StoreDir(final, u.Request.Store)

@@ -135,7 +135,7 @@ func (p *Plan) newResult() *Result {
 }
 
 // addRun takes over one run; the figures of the last one stand, times of all.
-func (r *Result) addRun(units []unitResult, elapsed time.Duration, _ int) {
+func (r *Result) addRun(units []unitResult, elapsed time.Duration) {
 	r.Runs = append(r.Runs, elapsed.Seconds())
 	r.Elapsed = elapsed.Seconds()
 	r.units = units

@@ -182,7 +182,12 @@ func (p *Plan) runScratch(ctx context.Context, sink op.Sink, res *Result, n int)
 	if err != nil {
 		return err
 	}
-	res.addRun(out, elapsed, r.parallel)
+	for i := range out {
+		if err := r.settle(&out[i], filepath.Join(dir, taskFolder(out[i].unit.Task))); err != nil {
+			return err
+		}
+	}
+	res.addRun(out, elapsed)
 	return nil
 }
 
@@ -222,7 +227,7 @@ func (r *run) units(ctx context.Context, root string, tasks []*TaskPlan, taskDon
 					return
 				}
 				j := jobs[i]
-				ur := r.unit(ctx, j.u, filepath.Join(root, j.task.Name()), filepath.Join(root, "tmp-"+strconv.Itoa(i)), workers)
+				ur := r.unit(ctx, j.u, filepath.Join(root, taskFolder(j.task)), filepath.Join(root, "tmp-"+strconv.Itoa(i)), workers)
 				mu.Lock()
 				if ur.err != nil {
 					cancel(ur.err)
@@ -298,9 +303,6 @@ func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string, workers in
 		break
 	}
 	out.counts.Restarted = out.restarts
-	if c := settleRows(u, &out); c != nil {
-		out.err = c
-	}
 	r.sink.Emit(op.Event{Type: op.Item, Name: name, Done: out.counts.Records, Unit: "records", Message: fmt.Sprintf("%d records in %s", out.counts.Records, out.elapsed.Round(time.Millisecond))})
 	return out
 }

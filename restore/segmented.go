@@ -48,7 +48,7 @@ func (s *segmentedStore) segment(id int64) (*segment, error) {
 		return x, nil
 	}
 	dir := streams.DatabaseDir(s.task, s.store, id)
-	db, err := openDB(dir, s.store)
+	db, err := openDB(dir, s.store.ColumnFamilies())
 	if err != nil {
 		return nil, err
 	}
@@ -149,18 +149,6 @@ func (s *segmentedStore) stall() (int64, error) {
 			return n, err
 		}
 		n += int64(d)
-	}
-	return n, nil
-}
-
-func (s *segmentedStore) rows() (int64, error) {
-	var n int64
-	for _, x := range s.open {
-		k, err := countRows(x.db)
-		if err != nil {
-			return n, err
-		}
-		n += k
 	}
 	return n, nil
 }

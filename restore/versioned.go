@@ -30,7 +30,7 @@ type versionedStore struct {
 
 func openVersioned(taskDir string, s streams.Store) (*versionedStore, error) {
 	dir := streams.DatabaseDir(taskDir, s, 0)
-	db, err := openDB(dir, s)
+	db, err := openDB(dir, s.ColumnFamilies())
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,6 @@ func (v *versionedStore) apply(recs []batchRecord, c *Counts) error {
 
 func (v *versionedStore) flush() error          { return v.db.Flush() }
 func (v *versionedStore) stall() (int64, error) { d, err := v.db.StallTime(); return int64(d), err }
-func (v *versionedStore) rows() (int64, error)  { return countRows(v.db) }
 func (v *versionedStore) expired() int64        { return v.dropped }
 func (v *versionedStore) databases() []string   { return []string{v.dir} }
 func (v *versionedStore) close() error          { v.backend.batch.Close(); return v.db.Close() }
