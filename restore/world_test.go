@@ -1,0 +1,174 @@
+//go:build cgo
+
+package restore_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sstool/internal/kafka"
+	"sstool/internal/op"
+	"sstool/internal/streams"
+	"sstool/internal/worldtest"
+	"sstool/restore"
+)
+
+// TestHandOff is the proof on the real thing: for every kind of store and both
+// guarantees a real application builds state; what sstool restores from its
+// changelogs equals what the same Kafka Streams version restores, row by row,
+// and the application starts on it with nothing to restore and answers the same.
+func TestHandOff(t *testing.T) {
+	worldtest.Require(t)
+	versions := []string{worldtest.Oldest, worldtest.Newest}
+	if os.Getenv("SSTOOL_MATRIX") == "full" {
+		versions = worldtest.Versions()
+	}
+	b := worldtest.StartBroker(t, worldtest.Options{})
+	for _, v := range versions {
+		t.Run(v, func(t *testing.T) {
+			h := worldtest.Streams(t, v)
+			var wg sync.WaitGroup
+			defer wg.Wait()
+			sem := make(chan struct{}, 4) // applications mostly wait; JVM and broker have two cores
+			for _, p := range worldtest.Profiles() {
+				for _, eos := range []bool{false, true} {
+					name := p.Name + map[bool]string{true: "-eos"}[eos]
+					if !p.Supports(v) || !selected(name) {
+						continue
+					}
+					wg.Add(1)
+					go func() {
+						defer wg.Done()
+						sem <- struct{}{}
+						defer func() { <-sem }()
+						handOff(t, b, h, p, eos)
+					}()
+				}
+			}
+		})
+	}
+}
+
+func selected(name string) bool {
+	only := os.Getenv("SSTOOL_PROFILES")
+	return only == "" || strings.Contains(","+only+",", ","+name+",")
+}
+
+// handOff reports failures under the application's name: the applications run
+// side by side, which subtests with shared parents cannot.
+func handOff(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p worldtest.Profile, eos bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	defer cancel()
+	id := fmt.Sprintf("%s-%s-%t", p.Name, strings.ReplaceAll(h.Version, ".", ""), eos)
+	fail := func(format string, args ...any) { t.Errorf(id+": "+format, args...) }
+	app := p.App(id, b.Bootstrap, t.TempDir(), eos)
+	if _, err := h.Build(ctx, app, worldtest.Input{}); err != nil {
+		fail("build: %v", err)
+		return
+	}
+	truthApp := app.In(t.TempDir())
+	truth, err := h.Restore(ctx, truthApp)
+	if err != nil || truth.Error != "" {
+		fail("Kafka Streams' own restore: %v %s", err, truth.Error)
+		return
+	}
+	want, err := h.DumpRows(ctx, truthApp.Dir())
+	if err != nil {
+		fail("rows of Kafka Streams' own restore: %v", err)
+		return
+	}
+	for _, profile := range []restore.Profile{restore.Bulk, restore.Streams} {
+		ours := app.In(t.TempDir())
+		res, err := intoDir(ctx, b.Bootstrap, ours, p, h.Version, profile)
+		if err != nil {
+			fail("%s: sstool restore: %v (try %v)", profile, err, op.Tries(err))
+			continue
+		}
+		got, err := h.DumpRows(ctx, ours.Dir())
+		if err != nil {
+			fail("%s: rows: %v", profile, err)
+			continue
+		}
+		var onDisk []string
+		for _, s := range p.Stores(id) {
+			if !s.OnDisk() || s.Topic == "" || s.Processor {
+				continue
+			}
+			if !s.Global {
+				onDisk = append(onDisk, s.Name)
+			}
+			diff := worldtest.Diff(want.Of(s.Name), got.Of(s.Name), 6)
+			if len(diff) > tolerated(s) {
+				fail("%s: store %s (%s): rows differ from Kafka Streams' own restore:\n  %s", profile, s.Name, s.Kind, strings.Join(diff, "\n  "))
+			}
+		}
+		hand, err := h.Handoff(ctx, ours)
+		switch {
+		case err != nil || hand.Error != "":
+			fail("%s: start on the directory: %v %s", profile, err, hand.Error)
+			continue
+		case hand.RestoredOf(onDisk...) != 0:
+			fail("%s: the application restored %d records:", profile, hand.RestoredOf(onDisk...))
+			for _, x := range hand.Partitions {
+				if x.TotalRestored != 0 {
+					fail("  %+v", x)
+				}
+			}
+		}
+		t.Logf("%s %s: %d records in %.2fs, application restored %d", id, profile, res.Total.Records, res.Elapsed, hand.RestoredOf(onDisk...))
+	}
+}
+
+// tolerated is how many lines may differ: two runs of Kafka Streams itself
+// differ there.
+func tolerated(s worldtest.Store) int {
+	if s.Kind == "versioned" {
+		return 2
+	}
+	return 0
+}
+
+func intoDir(ctx context.Context, bootstrap string, app worldtest.App, p worldtest.Profile, version string, profile restore.Profile) (*restore.Result, error) {
+	client, err := kafka.Open(ctx, kafka.Config{Bootstrap: []string{bootstrap}})
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	v, err := streams.ParseVersion(version)
+	if err != nil {
+		return nil, err
+	}
+	o := restore.Options{ApplicationID: app.ID, Guarantee: restore.AtLeastOnce, Target: v, Into: app.StateDir, Profile: profile,
+		ToOffset: -1, AsTarget: true, StallTimeout: 30 * time.Second}
+	if app.EOS {
+		o.Guarantee = restore.ExactlyOnce
+	}
+	o.Stores = requests(p, app.ID)
+	o.Siblings = o.Stores
+	plan, err := restore.MakePlan(ctx, client, o)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Run(ctx, nil)
+}
+
+func requests(p worldtest.Profile, app string) []restore.StoreRequest {
+	var out []restore.StoreRequest
+	for _, s := range p.Stores(app) {
+		if s.Topic == "" || s.Processor {
+			continue
+		}
+		sub := s.Subtopology
+		out = append(out, restore.StoreRequest{
+			Store: streams.Store{Name: s.Name, Kind: streams.Kind(s.Kind), Headers: s.Headers, Retention: s.Retention, SegmentInterval: s.SegmentInterval,
+				HistoryRetention: s.HistoryRetention, WithIndex: s.Index, Global: s.Global},
+			Topic: s.Topic, Subtopology: &sub, SourceTopic: s.Source && !s.Global, GlobalCopy: s.Global,
+		})
+	}
+	return out
+}
