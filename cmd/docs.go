@@ -53,12 +53,7 @@ func reference() (map[string][]byte, error) {
 		if err := doc.GenMarkdown(c, &b); err != nil {
 			return op.Errorf(op.Failed, "write reference of %s: %w", c.CommandPath(), err)
 		}
-		text := b.String()
-		if at := strings.Index(text, "### SEE ALSO"); at >= 0 {
-			text = text[:at] + exitTable(c) + text[at:]
-		} else {
-			text += exitTable(c)
-		}
+		text := bySection(c, b.String())
 		pages[strings.ReplaceAll(c.CommandPath(), " ", "_")+".md"] = []byte(text)
 		for _, sub := range c.Commands() {
 			if !sub.Hidden {
@@ -72,16 +67,29 @@ func reference() (map[string][]byte, error) {
 	return pages, walk(root)
 }
 
-// exitTable is the exit codes section of a reference page.
-func exitTable(c *cobra.Command) string {
-	lines := exitLines(c)
-	if len(lines) == 0 {
-		return ""
+// bySection replaces cobra's flat lists of flags by the sections of the help,
+// and adds the exit codes.
+func bySection(c *cobra.Command, page string) string {
+	const own, see = "### Options\n", "### SEE ALSO"
+	head, rest, ok := strings.Cut(page, own)
+	if !ok {
+		head, rest, _ = strings.Cut(page, see)
+		rest = see + rest
 	}
 	var b strings.Builder
-	b.WriteString("### Exit codes\n\n| Code | When |\n|---|---|\n")
-	for _, e := range lines {
-		fmt.Fprintf(&b, "| %s | %s |\n", e[0], e[1])
+	b.WriteString(head)
+	for _, s := range sections(c) {
+		fmt.Fprintf(&b, "### %s\n\n```\n%s```\n\n", s.name, s.flags.FlagUsagesWrapped(110))
 	}
-	return b.String() + "\n"
+	if lines := exitLines(c); len(lines) > 0 {
+		b.WriteString("### Exit codes\n\n| Code | When |\n|---|---|\n")
+		for _, e := range lines {
+			fmt.Fprintf(&b, "| %s | %s |\n", e[0], e[1])
+		}
+		b.WriteString("\n")
+	}
+	if at := strings.Index(rest, see); at >= 0 {
+		b.WriteString(rest[at:])
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
 }

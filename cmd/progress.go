@@ -181,12 +181,9 @@ func label(name, message string) string {
 	return printable(name) + ": " + printable(message)
 }
 
-// line is progress as text: bar, share, counts, rates, time left.
+// line is progress as text: bar, share, counts, rates, time left. The counts are
+// the whole operation's, so the item that moved last is not named.
 func (p *progress) line(e op.Event, now time.Time) string {
-	head := printable(p.phase)
-	if e.Name != "" {
-		head = strings.TrimSpace(head + " " + printable(e.Name))
-	}
 	var parts []string
 	if e.Total > 0 {
 		share := min(1, float64(e.Done)/float64(e.Total))
@@ -207,7 +204,7 @@ func (p *progress) line(e op.Event, now time.Time) string {
 	if e.Message != "" {
 		parts = append(parts, printable(e.Message))
 	}
-	return strings.TrimSpace(head + "  " + strings.Join(parts, "  "))
+	return strings.TrimSpace(printable(p.phase) + "  " + strings.Join(parts, "  "))
 }
 
 func bar(share float64, width int) string {

@@ -23,7 +23,11 @@ func renderRestore(w *tableWriter, r *restore.Result) {
 		w.line("The range ends before the changelog's end: a scratch copy, not a state to start from. On a compacted topic it is not the past either.")
 	}
 	w.line("")
-	w.table(partitionColumns, partitionRows(w, r))
+	rows := partitionRows(w, r)
+	if len(rows) > 1 && !w.machine() {
+		rows = append(rows, totalRow(w, r))
+	}
+	w.table(partitionColumns, rows)
 	if w.machine() {
 		return
 	}
@@ -67,6 +71,17 @@ func partitionRows(w *tableWriter, r *restore.Result) [][]string {
 	return rows
 }
 
+// totalRow sums the partitions; offsets and tasks have no sum.
+func totalRow(w *tableWriter, r *restore.Result) []string {
+	t := r.Total
+	return []string{
+		"TOTAL", "", "", strconv.Itoa(len(r.Partitions)), "", "", "", "", "", w.count(t.Records), w.bytes(t.Bytes),
+		w.count(t.LiveKeys), w.share(t.Superseded, t.Records), w.count(t.Tombstones), w.count(t.EmptyValues), w.count(t.Expired),
+		w.count(t.NullKeys), w.count(t.Control), w.count(t.Aborted), w.count(t.OffsetGaps), "", w.seconds(r.Elapsed),
+		w.count(int64(r.RecordsPerSec)), strconv.FormatFloat(r.MBPerSec, 'f', 1, 64), w.bytes(r.StoreBytes), "",
+	}
+}
+
 // summary are the totals, the rare ones only when they are not 0.
 func summary(r *restore.Result) [][2]string {
 	t := r.Total
@@ -75,8 +90,7 @@ func summary(r *restore.Result) [][2]string {
 		took = fmt.Sprintf("%s median of %d (min %s, max %s)", humanSeconds(r.Median), len(r.Runs), humanSeconds(r.Min), humanSeconds(r.Max))
 	}
 	rows := [][2]string{
-		{"elapsed", took},
-		{"rate", fmt.Sprintf("%s, %.1f MB/s", humanRate(r.RecordsPerSec, "records"), r.MBPerSec)},
+		{"elapsed", took + ", " + humanRate(r.RecordsPerSec, "records") + fmt.Sprintf(", %.1f MB/s", r.MBPerSec)},
 		{"records", fmt.Sprintf("%s (%s), %s live keys, %s superseded (%s), %s tombstones", humanCount(t.Records), humanBytes(t.Bytes),
 			humanCount(t.LiveKeys), humanCount(t.Superseded), humanShare(float64(t.Superseded), float64(t.Records)), humanCount(t.Tombstones))},
 	}
@@ -100,8 +114,8 @@ func summary(r *restore.Result) [][2]string {
 	if r.PeakMemory.Value != nil {
 		peak = humanBytes(*r.PeakMemory.Value)
 	}
-	return append(rows, [2]string{"on disk", humanBytes(r.StoreBytes)}, [2]string{"peak memory", peak},
-		[2]string{"threads", fmt.Sprint(r.Threads)})
+	return append(rows, [2]string{"on disk", humanBytes(r.StoreBytes)},
+		[2]string{"process", fmt.Sprintf("peak memory %s, %d thread%s", peak, r.Threads, strings.TrimSpace(plural(r.Threads)))})
 }
 
 func renderWhere(w *tableWriter, r *restore.Result) {
@@ -124,13 +138,26 @@ func renderProjections(w *tableWriter, r *restore.Result) {
 		return
 	}
 	w.line("\nProjected restore time")
+	basis := ""
 	for _, p := range r.Projections {
 		size := ""
 		if p.Bytes > 0 {
-			size = ", " + humanBytes(p.Bytes)
+			size = " for " + humanBytes(p.Bytes)
 		}
-		w.line("  %2d threads%s: %s (%s)", p.Threads, size, humanSeconds(p.Seconds), printable(p.Basis))
+		note := ""
+		if p.Basis != basis {
+			note = "  (" + printable(p.Basis) + ")"
+		}
+		basis = p.Basis
+		w.line("  %3d thread%s%s: %s%s", p.Threads, plural(p.Threads), size, humanSeconds(p.Seconds), note)
 	}
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return " "
+	}
+	return "s"
 }
 
 // notes writes what was assumed, warned of and left out.
