@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -219,26 +220,21 @@ func newDatabase(families []string) database {
 	return db
 }
 
+// replayVersioned takes a partition as one batch: all have fewer than 1000
+// records, so one poll can return them.
 func replayVersioned(t *testing.T, s Store, recs []record, task string) map[string]database {
-	byKey := map[string][]VersionedRecord{}
-	streamTime := int64(-1)
+	var in []versionedInput
 	for _, r := range recs {
-		streamTime = max(streamTime, r.ts)
-		byKey[string(r.key)] = append(byKey[string(r.key)], VersionedRecord{TS: r.ts, Value: r.value, StreamTime: streamTime})
+		in = append(in, versionedInput{r.key, r.value, r.ts})
+	}
+	byKey, _ := replayKeys(t, s, in, []int{len(in)})
+	byBatch, _ := replayBatches(t, s, in, []int{len(in)})
+	if !maps.EqualFunc(byKey, byBatch, bytes.Equal) {
+		t.Errorf("%s: by key\n%sby batch\n%s", s.Name, dump(byKey), dump(byBatch))
 	}
 	db := newDatabase(s.ColumnFamilies())
-	v := NewVersionedReplay(s)
-	for key, list := range byKey {
-		for i := range list {
-			list[i].BatchStreamTime = streamTime // one poll: the partitions have fewer than 1000 records
-		}
-		_, err := v.Key([]byte(key), list, streamTime, func(_ int64, k, val []byte) error {
-			db[DefaultFamily][hex.EncodeToString(k)] = hex.EncodeToString(val)
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	for k, v := range byKey {
+		db[DefaultFamily][hex.EncodeToString([]byte(k))] = hex.EncodeToString(v)
 	}
 	return map[string]database{DatabaseDir(task, s, 0): db}
 }

@@ -28,13 +28,19 @@ const LatestSegment = latestPrefix
 // Records without a key do not count for either time: Kafka Streams skips them
 // before they form a batch.
 //
-// What may differ from a given run of Kafka Streams: where its batches ended.
-// It polls up to max.poll.records (1000), but a poll returns less when a fetch
-// ends. Another batch end can change history rows of versions that ended
-// before stream time minus history retention and lie in a segment which is
-// still live because it reaches into the retention. Two runs of Kafka Streams
-// differ in the same way, and no query can see such rows. Latest rows and the
-// history within the retention never depend on it.
+// What may differ from a given run of Kafka Streams is where its batches
+// ended: a batch is what one poll returned for the partition, at most
+// max.poll.records (1000), less when a fetch ends. The effects, all of
+// records that arrive out of order by nearly the whole history retention:
+//   - history rows that lie in the oldest live segment but ended before
+//     stream time minus history retention may hold a version more or less.
+//     No query can see them;
+//   - a deletion whose segment has expired at the end of its batch is not
+//     written. When an older value of that key follows in the same batch, it
+//     becomes the latest row: the key lives again. The live store, which
+//     knows no batches (BatchStreamTime = StreamTime), keeps it deleted.
+//
+// Keys whose records are in order of time are never affected.
 type VersionedReplay struct {
 	put    versionedPut
 	view   memKey
@@ -97,6 +103,41 @@ func (v *VersionedReplay) End(key []byte, finalStreamTime int64,
 	v.out = appendLatest(v.out[:0], v.view.latestTS, v.view.latestValue)
 	return yield(LatestSegment, v.rowKey, v.out)
 }
+
+// VersionedClock follows stream time through one partition in offset order.
+type VersionedClock struct {
+	put        versionedPut
+	streamTime int64
+}
+
+// NewVersionedClock starts before the first record.
+func NewVersionedClock(s Store) *VersionedClock {
+	return &VersionedClock{put: newVersionedPut(s), streamTime: -1}
+}
+
+// StreamTime is the largest timestamp so far, -1 before the first record.
+func (c *VersionedClock) StreamTime() int64 { return c.streamTime }
+
+// Batch fills in the times of the records of one batch and reports how many
+// are too old to be written; those may be left out of the replay.
+func (c *VersionedClock) Batch(recs []VersionedRecord) (expired int64) {
+	end := c.streamTime
+	for i := range recs {
+		end = max(end, recs[i].TS)
+	}
+	for i := range recs {
+		r := &recs[i]
+		if c.put.expired(r.TS, c.streamTime) {
+			expired++
+		}
+		c.streamTime = max(c.streamTime, r.TS)
+		r.StreamTime, r.BatchStreamTime = c.streamTime, end
+	}
+	return expired
+}
+
+// Expired reports whether r is older than the grace period at its time.
+func (c *VersionedClock) Expired(r VersionedRecord) bool { return c.put.expired(r.TS, r.StreamTime) }
 
 // memKey is one key's rows in memory.
 type memKey struct {
