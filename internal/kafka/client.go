@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"crypto/tls"
 	"slices"
 	"sync"
 	"time"
@@ -32,8 +31,8 @@ type settings struct {
 	apiTimeout time.Duration // for one administrative question, retries included
 	backoff    time.Duration
 	backoffMax time.Duration
-	principal  string // the SASL user, for messages about missing ACLs
-	tls        *tls.Config
+	user       string // the SASL user, for messages about missing ACLs
+	dials      dials
 }
 
 // Open connects to the cluster and asks for its metadata, so that a wrong

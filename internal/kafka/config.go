@@ -12,15 +12,18 @@ import (
 // their sorted key names only.
 type Properties map[string]string
 
-// String lists the property names, never a value.
-func (p Properties) String() string {
+// names are the property names in order.
+func (p Properties) names() []string {
 	names := make([]string, 0, len(p))
 	for k := range p {
 		names = append(names, k)
 	}
 	sort.Strings(names)
-	return "properties[" + strings.Join(names, " ") + "]"
+	return names
 }
+
+// String lists the property names, never a value.
+func (p Properties) String() string { return "properties[" + strings.Join(p.names(), " ") + "]" }
 
 // GoString is String: %#v must not leak either.
 func (p Properties) GoString() string { return p.String() }

@@ -72,10 +72,7 @@ func (r *PartitionReader) fetch(ctx context.Context, deadline time.Time) (*Block
 	start := time.Now()
 	// Several requests must fit into the stall timeout, so that a response
 	// too large for the line is asked for again in smaller pieces.
-	limit := max(r.o.StallTimeout/4, 2*fetchMaxWait)
-	if until := time.Until(deadline); until < limit {
-		limit = max(until, 100*time.Millisecond)
-	}
+	limit := max(min(r.o.StallTimeout/4, time.Until(deadline)), 2*fetchMaxWait)
 	rctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	kresp, err := r.cl.Broker(int(r.lead.id)).Request(rctx, r.request())

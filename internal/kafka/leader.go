@@ -110,13 +110,25 @@ func (r *PartitionReader) lookup(ctx context.Context, deadline time.Time) (missi
 }
 
 // stalled is the error when the position has not moved for StallTimeout.
-func (r *PartitionReader) stalled(_ context.Context, last error) error {
-	if last == nil {
-		last = errors.New("the broker answers without records")
+func (r *PartitionReader) stalled(ctx context.Context, last error) error {
+	if last == nil && r.txnSeen {
+		txns, _ := r.c.OpenTransactions(ctx, r.o.Topic, r.o.Partition) // best effort: it takes another ACL
+		return &OpenTransactionError{Topic: r.o.Topic, Partition: r.o.Partition, LastStable: r.pos, To: r.o.To,
+			Waited: r.o.StallTimeout, Transactions: txns}
 	}
-	return &op.Error{Kind: op.Unreachable,
-		What: fmt.Sprintf("%s: no progress for %s", r.what(), r.o.StallTimeout), Err: last,
-		Try: "check the brokers, or allow more with --stall-timeout"}
+	if last == nil {
+		last = errors.New("the broker has no records there (its log may have been cut back)")
+	}
+	if isUnknownTopic(last) { // the metadata knows the topic: a broker lags behind
+		last = errors.New(last.Error())
+	}
+	what := fmt.Sprintf("%s: no progress for %s", r.what(), r.o.StallTimeout)
+	err := r.c.explain(last, what, topicACL("READ", r.o.Topic))
+	var oe *op.Error
+	if errors.As(err, &oe) && oe.Try == "" {
+		err = oe.WithTry("check the brokers, or allow more with --stall-timeout")
+	}
+	return err
 }
 
 // permanent tells errors that trying again does not cure.
@@ -131,8 +143,10 @@ func permanent(err error) bool {
 }
 
 // pause is the time before the given retry, 0 the first.
-func (c *Client) pause(try int) time.Duration {
-	return min(c.set.backoff<<min(try, 10), c.set.backoffMax)
+func (c *Client) pause(try int) time.Duration { return pause(c.set, try) }
+
+func pause(set settings, try int) time.Duration {
+	return min(set.backoff<<min(max(try, 0), 10), set.backoffMax)
 }
 
 // sleep waits, or less when ctx ends.

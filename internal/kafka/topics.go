@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -120,13 +121,12 @@ func (c *Client) TopicConfig(ctx context.Context, name string) (map[string]strin
 	what := fmt.Sprintf("read the configuration of topic %q", name)
 	rcs, err := c.adm.DescribeTopicConfigs(ctx, name)
 	if err == nil {
-		var rc = rcs[0:]
-		if len(rc) == 0 {
+		if len(rcs) == 0 {
 			return nil, c.topicNotFound(ctx, name)
 		}
-		if err = rc[0].Err; err == nil {
-			out := make(map[string]string, len(rc[0].Configs))
-			for _, kv := range rc[0].Configs {
+		if err = rcs[0].Err; err == nil {
+			out := make(map[string]string, len(rcs[0].Configs))
+			for _, kv := range rcs[0].Configs {
 				out[kv.Key] = kv.MaybeValue()
 			}
 			return out, nil
@@ -139,5 +139,5 @@ func (c *Client) TopicConfig(ctx context.Context, name string) (map[string]strin
 }
 
 func isUnknownTopic(err error) bool {
-	return err == kerr.UnknownTopicOrPartition || err == kerr.UnknownTopicID || err == kerr.InvalidTopicException
+	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InvalidTopicException)
 }

@@ -1,0 +1,157 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sstool/internal/op"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// CommittedOffsets are the offsets that the group has committed for the topic;
+// a partition without one is left out. Commits of an open transaction are
+// waited for (requireStable), as Kafka Streams does.
+func (c *Client) CommittedOffsets(ctx context.Context, group, topic string) (map[int32]int64, error) {
+	ctx, cancel := c.timeout(ctx)
+	defer cancel()
+	what := fmt.Sprintf("read the committed offsets of group %q for topic %q", group, topic)
+	for try := 0; ; try++ {
+		resp, err := c.adm.FetchOffsets(kadm.RequireStable(ctx), group)
+		if errors.Is(err, kerr.GroupIDNotFound) {
+			return map[int32]int64{}, nil
+		}
+		if err != nil {
+			return nil, c.explain(err, what, groupACL("DESCRIBE", group))
+		}
+		out, unstable := map[int32]int64{}, error(nil)
+		for p, o := range resp[topic] {
+			switch {
+			case errors.Is(o.Err, kerr.UnstableOffsetCommit):
+				unstable = o.Err
+			case o.Err != nil:
+				return nil, c.explain(o.Err, what, topicACL("DESCRIBE", topic))
+			case o.At >= 0:
+				out[p] = o.At
+			}
+		}
+		if unstable == nil {
+			return out, nil
+		}
+		if sleep(ctx, c.pause(try)); ctx.Err() != nil {
+			return nil, (&op.Error{Kind: op.Unreachable, What: what, Err: unstable}).
+				WithTry("a transaction of the application is open: wait until it ends, or look for it with kafka-transactions.sh find-hanging")
+		}
+	}
+}
+
+// Group is the state of a group of any protocol (classic, consumer, streams)
+// and how many members it has. One that does not exist is op.NotFound.
+func (c *Client) Group(ctx context.Context, id string) (state string, members int, err error) {
+	ctx, cancel := c.timeout(ctx)
+	defer cancel()
+	what := fmt.Sprintf("describe group %q", id)
+	need := groupACL("DESCRIBE", id)
+	for _, describe := range []func(context.Context, string) (string, int, error){
+		c.classicGroup, c.consumerGroup, c.streamsGroup,
+	} {
+		state, members, err := describe(ctx, id)
+		switch {
+		case err == nil:
+			return state, members, nil
+		case isDenied(err), ctx.Err() != nil:
+			return "", 0, c.explain(err, what, need)
+		case errors.Is(err, kerr.GroupIDNotFound):
+		default:
+			// A broker that does not know this kind of group has none.
+			if !unsupported(err) {
+				return "", 0, c.explain(err, what, need)
+			}
+		}
+	}
+	return "", 0, c.groupNotFound(ctx, id)
+}
+
+// classicGroup asks with DescribeGroups. Up to v5 an unknown group is "Dead".
+func (c *Client) classicGroup(ctx context.Context, id string) (string, int, error) {
+	req := kmsg.NewPtrDescribeGroupsRequest()
+	req.Groups = []string{id}
+	resp, err := req.RequestWith(ctx, c.cl)
+	if err != nil {
+		return "", 0, err
+	}
+	for _, g := range resp.Groups {
+		if err := kerr.ErrorForCode(g.ErrorCode); err != nil {
+			return "", 0, err
+		}
+		if g.State == "Dead" && len(g.Members) == 0 {
+			break
+		}
+		return g.State, len(g.Members), nil
+	}
+	return "", 0, kerr.GroupIDNotFound
+}
+
+// consumerGroup asks with ConsumerGroupDescribe (KIP-848).
+func (c *Client) consumerGroup(ctx context.Context, id string) (string, int, error) {
+	req := kmsg.NewPtrConsumerGroupDescribeRequest()
+	req.Groups = []string{id}
+	resp, err := req.RequestWith(ctx, c.cl)
+	if err != nil {
+		return "", 0, err
+	}
+	for _, g := range resp.Groups {
+		return g.State, len(g.Members), kerr.ErrorForCode(g.ErrorCode)
+	}
+	return "", 0, kerr.GroupIDNotFound
+}
+
+// streamsGroup asks with StreamsGroupDescribe (KIP-1071), which franz-go does
+// not route to the coordinator.
+func (c *Client) streamsGroup(ctx context.Context, id string) (string, int, error) {
+	find := kmsg.NewPtrFindCoordinatorRequest()
+	find.CoordinatorKey, find.CoordinatorKeys = id, []string{id}
+	fr, err := find.RequestWith(ctx, c.cl)
+	if err != nil {
+		return "", 0, err
+	}
+	node, code := fr.NodeID, fr.ErrorCode
+	if len(fr.Coordinators) > 0 {
+		node, code = fr.Coordinators[0].NodeID, fr.Coordinators[0].ErrorCode
+	}
+	if err := kerr.ErrorForCode(code); err != nil {
+		return "", 0, err
+	}
+	req := kmsg.NewPtrStreamsGroupDescribeRequest()
+	req.Groups = []string{id}
+	kresp, err := c.cl.Broker(int(node)).RetriableRequest(ctx, req)
+	if err != nil {
+		return "", 0, err
+	}
+	for _, g := range kresp.(*kmsg.StreamsGroupDescribeResponse).Groups {
+		return g.State, len(g.Members), kerr.ErrorForCode(g.ErrorCode)
+	}
+	return "", 0, kerr.GroupIDNotFound
+}
+
+// unsupported tells that a broker does not know a request or refuses its kind.
+func unsupported(err error) bool {
+	return errors.Is(err, kerr.UnsupportedVersion) || errors.Is(err, kerr.InvalidRequest) ||
+		strings.Contains(err.Error(), "broker is too old") || strings.Contains(err.Error(), "request key is unknown")
+}
+
+func (c *Client) groupNotFound(ctx context.Context, id string) error {
+	e := op.Errorf(op.NotFound, "group %q does not exist at %s", id, c.address())
+	listed, err := c.adm.ListGroups(ctx)
+	if err != nil {
+		return e
+	}
+	if near := Nearest(id, listed.Groups(), 3); len(near) > 0 {
+		return e.WithTry("the nearest existing groups: %s", strings.Join(near, ", "))
+	}
+	return e
+}
