@@ -28,6 +28,8 @@ type Converter struct {
 	family int
 	prefix bool // value gets the record's headers before it
 	stamp  bool // value gets the record's timestamp before it
+	index  bool // each row has an index row
+	dual   bool
 	row    Row
 	key    []byte
 	val    []byte
@@ -59,10 +61,13 @@ func NewConverter(s Store) (*Converter, error) {
 		c.shape = shapeWindow
 	case Session:
 		c.shape = shapeSession
-	case TimeOrderedWindow, GraceBuffer:
+	case TimeOrderedWindow:
+		c.shape = shapeTimeFirstWindow
+		c.index = s.WithIndex || s.Headers
+	case GraceBuffer:
 		c.shape = shapeTimeFirstWindow
 	case TimeOrderedSession:
-		c.shape = shapeTimeFirstSession
+		c.shape, c.index = shapeTimeFirstSession, true
 	}
 	switch s.Kind {
 	case TimestampedKV, FKSubscription, TimestampedWindow, TimeOrderedWindow:
@@ -77,6 +82,12 @@ func NewConverter(s Store) (*Converter, error) {
 	}
 	return c, nil
 }
+
+// SetDual says that the store's default family still holds rows from before
+// the application moved to timestamped stores. Kafka Streams looks once, when
+// it opens the database, and then takes each key it writes out of there
+// (SI/RocksDBTimestampedStore). Only a store that is resumed can be dual.
+func (c *Converter) SetDual(dual bool) { c.dual = dual && c.family > 0 }
 
 // Rows calls yield for each row of the record; a nil value deletes. headers is
 // the record's header section as on the wire (record format v2: varint count,
@@ -107,6 +118,9 @@ func (c *Converter) Rows(key, value, headers []byte, ts int64, yield func(*Row) 
 	}
 	if c.shape == shapePlain {
 		r.Key, r.Segment = key, 0
+		if c.dual {
+			return 0, c.emit(yield)
+		}
 		return 0, yield(r)
 	}
 	return c.segmented(key, yield)
@@ -132,13 +146,13 @@ func (c *Converter) segmented(key []byte, yield func(*Row) error) (int64, error)
 	}
 	r := &c.row
 	r.Segment = split.time / c.ival
+	if c.index {
+		if err := c.yieldIndex(key, yield); err != nil {
+			return 0, err
+		}
+	}
 	switch c.shape {
 	case shapeTimeFirstWindow:
-		if c.store.Kind == TimeOrderedWindow && (c.store.WithIndex || c.store.Headers) {
-			if err := c.index(key, yield); err != nil {
-				return 0, err
-			}
-		}
 		// base: 00 | start8 | key | seq4 (SI/PrefixedWindowKeySchemas.TimeFirstWindowKeySchema)
 		n := split.keyLen
 		c.key = append(c.key[:0], 0)
@@ -147,9 +161,6 @@ func (c *Converter) segmented(key []byte, yield func(*Row) error) (int64, error)
 		r.Key = append(c.key, key[n+8:]...)
 		c.key = r.Key
 	case shapeTimeFirstSession:
-		if err := c.index(key, yield); err != nil {
-			return 0, err
-		}
 		// base: 00 | end8 | start8 | key (SI/PrefixedSessionKeySchemas.TimeFirstSessionKeySchema)
 		n := split.keyLen
 		c.key = append(c.key[:0], 0)
@@ -159,12 +170,23 @@ func (c *Converter) segmented(key []byte, yield func(*Row) error) (int64, error)
 	default:
 		r.Key = key
 	}
-	return split.time, yield(r)
+	return split.time, c.emit(yield)
 }
 
-// index yields the key-first index row: 01 | record key, empty value; deleted
+// emit yields the row, in a dual store after the deletion of its older form.
+func (c *Converter) emit(yield func(*Row) error) error {
+	if c.dual {
+		old := Row{Segment: c.row.Segment, Key: c.row.Key, Delete: true}
+		if err := yield(&old); err != nil {
+			return err
+		}
+	}
+	return yield(&c.row)
+}
+
+// yieldIndex yields the key-first index row: 01 | record key, empty value; deleted
 // together with its base row.
-func (c *Converter) index(key []byte, yield func(*Row) error) error {
+func (c *Converter) yieldIndex(key []byte, yield func(*Row) error) error {
 	r := &c.row
 	base := r.Value
 	c.key = append(append(c.key[:0], 1), key...)
@@ -172,7 +194,7 @@ func (c *Converter) index(key []byte, yield func(*Row) error) error {
 	if !r.Delete {
 		r.Value = c.key[:0] // empty, not nil
 	}
-	err := yield(r)
+	err := c.emit(yield)
 	r.Value = base
 	return err
 }

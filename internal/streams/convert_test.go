@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -129,6 +131,72 @@ func TestConverterErrors(t *testing.T) {
 	}
 	if _, err := c.Rows([]byte("k"), nil, []byte{2, 99}, 0, nothing); err != nil {
 		t.Errorf("a deletion needs no headers: %v", err)
+	}
+}
+
+func TestConverterDual(t *testing.T) {
+	for _, c := range []struct {
+		kind Kind
+		key  string
+		rows []string
+	}{
+		{TimestampedKV, "6b", []string{"0/0 6b delete", "0/1 6b=000000000000000556"}},
+		{KV, "6b", []string{"0/0 6b=56"}},
+		{TimestampedWindow, "6b00000000000003e800000000", []string{"0/0 6b00000000000003e800000000 delete", "0/1 6b00000000000003e800000000=000000000000000556"}},
+	} {
+		conv, err := NewConverter(Store{Name: "s", Kind: c.kind, Retention: time.Hour, SegmentInterval: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conv.SetDual(true)
+		var got []string
+		if _, err := conv.Rows(hx(c.key), []byte("V"), nil, 5, func(r *Row) error { got = append(got, rowText(r)); return nil }); err != nil || !slices.Equal(got, c.rows) {
+			t.Errorf("%s: %q, %v", c.kind, got, err)
+		}
+	}
+}
+
+func TestSegmentTime(t *testing.T) {
+	for _, c := range []struct {
+		store Store
+		key   string
+		time  int64
+		rows  int64
+	}{
+		{Store{Kind: KV}, "6b", 0, 1},
+		{Store{Kind: Window}, "6162 00000000000003e8 00000007", 1000, 1},
+		{Store{Kind: TimeOrderedWindow}, "6162 00000000000003e8 00000007", 1000, 1},
+		{Store{Kind: TimeOrderedWindow, WithIndex: true}, "6162 00000000000003e8 00000007", 1000, 2},
+		{Store{Kind: TimeOrderedWindow, Headers: true}, "6162 00000000000003e8 00000007", 1000, 2},
+		{Store{Kind: TimeOrderedSession}, "6162 00000000000007d0 00000000000003e8", 2000, 2},
+	} {
+		c.store.Name, c.store.Retention, c.store.SegmentInterval = "s", time.Hour, time.Minute
+		conv, err := NewConverter(c.store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ts, err := conv.SegmentTime(hx(c.key)); err != nil || ts != c.time || conv.RowsPerRecord() != c.rows {
+			t.Errorf("%s: %d, %d rows, %v", c.store.Kind, ts, conv.RowsPerRecord(), err)
+		}
+		if _, err := conv.SegmentTime([]byte("short")); (err == nil) != (c.store.Kind == KV) {
+			t.Errorf("%s: short key: %v", c.store.Kind, err)
+		}
+	}
+}
+
+func TestSegmentIDs(t *testing.T) {
+	s := Store{Name: "w", Kind: Window, Retention: time.Hour, SegmentInterval: time.Minute}
+	dir := t.TempDir()
+	for _, n := range []string{"w.180000", "w.60000", "w.60001", "stray"} {
+		if err := os.Mkdir(filepath.Join(dir, n), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ids, err := SegmentIDs(dir, s); err != nil || !slices.Equal(ids, []int64{1, 3}) {
+		t.Errorf("%v, %v", ids, err)
+	}
+	if ids, err := SegmentIDs(filepath.Join(dir, "gone"), s); err != nil || len(ids) != 0 {
+		t.Errorf("%v, %v", ids, err)
 	}
 }
 

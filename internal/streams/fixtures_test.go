@@ -25,6 +25,7 @@ type fixture struct {
 	app     string
 	eos     bool
 	headers bool // dsl.store.format=HEADERS
+	topics  map[string]map[int32][]record
 }
 
 type fixtureRecord struct {
@@ -64,7 +65,8 @@ func loadFixtures(t *testing.T) []fixture {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, fixture{filepath.Dir(f), v, j.Profile, j.App, j.Mode == "eos", strings.Contains(j.Args, "HEADERS")})
+		out = append(out, fixture{filepath.Dir(f), v, j.Profile, j.App, j.Mode == "eos", strings.Contains(j.Args, "HEADERS"),
+			map[string]map[int32][]record{}})
 	}
 	return out
 }
@@ -107,9 +109,13 @@ func eachLine(t *testing.T, path string, fn func([]byte)) {
 	}
 }
 
-// records reads one partition of a topic of the fixture.
+// records reads a topic of the fixture.
 func (f fixture) records(t *testing.T, topic string) map[int32][]record {
+	if r, ok := f.topics[topic]; ok {
+		return r
+	}
 	out := map[int32][]record{}
+	f.topics[topic] = out
 	eachLine(t, filepath.Join(f.dir, "topics", topic+".jsonl.gz"), func(line []byte) {
 		var j fixtureRecord
 		if err := json.Unmarshal(line, &j); err != nil {

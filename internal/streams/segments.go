@@ -20,7 +20,7 @@ func (c *Converter) SegmentTime(key []byte) (int64, error) {
 // RowsPerRecord is how many rows one live record has: two where index rows are
 // written.
 func (c *Converter) RowsPerRecord() int64 {
-	if c.shape == shapeTimeFirstSession || c.shape == shapeTimeFirstWindow && c.store.Kind == TimeOrderedWindow && (c.store.WithIndex || c.store.Headers) {
+	if c.index {
 		return 2
 	}
 	return 1

@@ -31,6 +31,8 @@ type versionedKey interface {
 	touch(segment int64)
 	// row is the key's history row in a segment; nil when there is none.
 	row(segment int64) (*SegmentValue, error)
+	// newRow is an unused history row.
+	newRow() *SegmentValue
 	// setRow stores a new or changed history row.
 	setRow(segment int64, v *SegmentValue)
 }
@@ -115,7 +117,7 @@ func (p versionedPut) push(k versionedKey, value []byte, from, to, streamTime in
 		return err
 	}
 	if row == nil {
-		row = &SegmentValue{}
+		row = k.newRow()
 		row.reset(value, from, to)
 	} else {
 		row.insertLatest(from, to, value)
@@ -167,7 +169,7 @@ func (p versionedPut) finish(k versionedKey, value []byte, ts, found, streamTime
 	}
 	switch {
 	case row == nil:
-		row = &SegmentValue{}
+		row = k.newRow()
 		row.reset(value, ts, end)
 	case found == noTime:
 		if row.Next == ts {

@@ -146,6 +146,7 @@ type memKey struct {
 	latestValue []byte
 	history     []memRow // ascending segments
 	ids         []int64
+	free        []*SegmentValue
 }
 
 type memRow struct {
@@ -155,6 +156,9 @@ type memRow struct {
 
 func (m *memKey) reset() {
 	m.hasLatest, m.latestValue = false, nil
+	for _, r := range m.history {
+		m.recycle(r.row)
+	}
 	m.history = m.history[:0]
 }
 
@@ -162,6 +166,7 @@ func (m *memKey) reset() {
 func (m *memKey) expire(minLive int64) {
 	n := 0
 	for n < len(m.history) && m.history[n].segment < minLive {
+		m.recycle(m.history[n].row)
 		n++
 	}
 	if n > 0 {
@@ -186,6 +191,23 @@ func (m *memKey) segments(from int64) []int64 {
 }
 
 func (m *memKey) touch(int64) {}
+
+// recycle keeps a row's memory for the next, unless a huge key made it huge.
+func (m *memKey) recycle(v *SegmentValue) {
+	if cap(v.Versions) <= 1024 && len(m.free) < 1024 {
+		clear(v.Versions)
+		m.free = append(m.free, v)
+	}
+}
+
+func (m *memKey) newRow() *SegmentValue {
+	if n := len(m.free); n > 0 {
+		v := m.free[n-1]
+		m.free = m.free[:n-1]
+		return v
+	}
+	return &SegmentValue{}
+}
 
 func (m *memKey) find(segment int64) (int, bool) {
 	return slices.BinarySearchFunc(m.history, segment, func(r memRow, s int64) int {

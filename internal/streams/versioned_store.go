@@ -238,6 +238,8 @@ func (k *bufferedKey) row(segment int64) (*SegmentValue, error) {
 	return v, nil
 }
 
+func (k *bufferedKey) newRow() *SegmentValue { return &SegmentValue{} }
+
 func (k *bufferedKey) setRow(segment int64, v *SegmentValue) {
 	k.history[segment] = v
 	if !slices.Contains(k.dirty, segment) {
