@@ -40,6 +40,7 @@ func newRoot(a *app) *cobra.Command {
 // commands is every command, in the order of the help.
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
+		newDemo(a),
 		newRestore(a),
 		newVersion(a),
 		newCompletion(a),

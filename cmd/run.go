@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -21,12 +22,25 @@ func Main() int {
 	defer signal.Stop(signals)
 	go func() {
 		<-signals
+		say("stopping cleanly; once more stops at once")
 		cancel()
-		fmt.Fprintln(os.Stderr, "\nsstool: stopping cleanly; once more stops at once")
 		<-signals
 		os.Exit(130)
 	}()
 	return Run(ctx, os.Args[1:], SystemIO())
+}
+
+// say prints a note, but waits for no terminal that blocks.
+func say(note string) {
+	said := make(chan struct{})
+	go func() {
+		fmt.Fprintln(os.Stderr, "\nsstool: "+note)
+		close(said)
+	}()
+	select {
+	case <-said:
+	case <-time.After(100 * time.Millisecond):
+	}
 }
 
 // Run executes one command line and returns its exit code. It keeps no state

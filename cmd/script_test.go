@@ -43,6 +43,7 @@ func TestScripts(t *testing.T) {
 			"produce":  produceCmd,
 			"exitcode": exitCodeCmd,
 			"same":     sameCmd,
+			"waitfile": waitFileCmd,
 		},
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -60,4 +61,18 @@ func treeOf(ts *testscript.TestScript, dir string) string {
 	})
 	ts.Check(err)
 	return b.String()
+}
+
+// waitFileCmd waits until a file is there: waitfile PATH.
+func waitFileCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: waitfile PATH")
+	}
+	for range 600 {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	ts.Fatalf("%s did not appear within a minute", args[0])
 }

@@ -1,0 +1,160 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sstool/internal/demo"
+	"sstool/internal/op"
+	"sstool/restore"
+)
+
+const demoLong = `Runs an embedded Kafka in this process with the changelogs of an application
+"orders": running totals (1,000,000 records), a deduplication store, a windowed
+count, sessions and versioned prices. Then measures how long it would take to
+restore, as sstool restore --measure does, and suggests what to try next.
+
+--keep leaves the cluster up until Ctrl-C, with a state directory built from it
+and a client.properties file for --command-config. Nothing outside of the demo's
+own directory is touched.`
+
+// demoFlags are the flags of sstool demo.
+type demoFlags struct {
+	listen, dir string
+	keep        bool
+	records     int64
+	out         outputFlag
+	progress    progressFlag
+}
+
+func newDemo(a *app) *cobra.Command {
+	var f demoFlags
+	cmd := &cobra.Command{
+		Use:         "demo",
+		Short:       "watch a restore being measured, on an embedded Kafka",
+		Long:        demoLong,
+		Example:     "  sstool demo\n  sstool demo --listen 127.0.0.1:9092 --keep",
+		Annotations: exits([]exit{{0, "ok"}, {1, "failed"}, {2, "wrong flags"}, {130, "interrupted"}}),
+		Args:        noArgs,
+	}
+	section(cmd, "The demo", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.listen, "listen", "", "listen on `HOST:PORT` (default 127.0.0.1:9092 with --keep, else a free port)")
+		fs.BoolVar(&f.keep, "keep", false, "leave cluster and state directory up until Ctrl-C")
+		fs.StringVar(&f.dir, "dir", "", "put specification and state directory into `DIR`, which stays (default a temporary one, removed afterwards)")
+		fs.Int64Var(&f.records, "records", demo.DefaultRecords, "size of the largest store in `RECORDS`")
+	})
+	f.out.register(cmd, formatTable, formatWide, formatJSON, formatCSV, formatTSV)
+	f.progress.register(cmd)
+	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), &f) })
+	return cmd
+}
+
+// demo is the command: cluster → restore --measure → suggestions.
+func (a *app) demo(ctx context.Context, f *demoFlags) (err error) {
+	if rocksVersion() == "" {
+		return op.Errorf(op.Failed, "this sstool was built without RocksDB (CGO_ENABLED=0), which the demo restores into").
+			WithTry("make build")
+	}
+	if f.records < 1 {
+		return op.Errorf(op.Usage, "--records counts from 1, not %d", f.records)
+	}
+	if f.keep && f.listen == "" {
+		f.listen = demoAddress
+	}
+	dir, remove, err := f.workDir()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	show := a.startProgress(f.progress)
+	cluster, err := demo.Start(ctx, demo.Options{Listen: f.listen, Records: f.records, Now: time.Now()}, show.sink)
+	show.close()
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	spec := filepath.Join(dir, "orders.yaml")
+	for name, text := range map[string]string{"orders.yaml": demo.Spec(), "client.properties": "bootstrap.servers=" + cluster.Bootstrap() + "\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return op.Errorf(op.Failed, "demo directory: %w", err)
+		}
+	}
+	fmt.Fprintf(a.io.Err, "$ sstool restore --measure --bootstrap-server %s --spec %s\n", cluster.Bootstrap(), spec)
+	measure := restoreFlags{kafka: kafkaFlags{bootstrap: cluster.Bootstrap()}, spec: spec, measure: true, scratch: dir, repeat: 1, out: f.out, progress: f.progress}
+	if err := a.restore(ctx, &measure); err != nil {
+		return err
+	}
+	if !f.keep {
+		fmt.Fprintf(a.io.Err, "\nNext: keep it up with `sstool demo --keep` and, in another terminal, try\n")
+		a.suggest(demoAddress)
+		return nil
+	}
+	state := filepath.Join(dir, "state")
+	if err := a.buildState(ctx, f, cluster.Bootstrap(), spec, state); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.io.Err, "\nKafka listens on %s, the state directory is %s. In another terminal, try\n", cluster.Bootstrap(), state)
+	a.suggest(cluster.Bootstrap())
+	fmt.Fprintf(a.io.Err, "  sstool spec --state-dir %s --application-id %s\nCtrl-C ends the demo.\n", state, demo.ApplicationID)
+	if err := os.WriteFile(filepath.Join(dir, "ready"), nil, 0o644); err != nil {
+		return op.Errorf(op.Failed, "demo directory: %w", err)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// demoAddress is where a kept demo listens, so that what is suggested is known
+// beforehand.
+const demoAddress = "127.0.0.1:9092"
+
+// suggest prints the next commands; they need nothing but the address.
+func (a *app) suggest(addr string) {
+	of := fmt.Sprintf("--bootstrap-server %s --application-id %s", addr, demo.ApplicationID)
+	store := "--store " + demo.MainStore
+	fmt.Fprintf(a.io.Err, "  sstool restore --measure --profile bulk %s %s\n", of, store)
+	fmt.Fprintf(a.io.Err, "  sstool restore --into ./state --kind timestamped-kv --subtopology 0 %s %s\n", of, store)
+	fmt.Fprintf(a.io.Err, "  sstool spec %s\n", of)
+}
+
+// workDir is where the demo's files go, and what to call at the end.
+func (f *demoFlags) workDir() (dir string, remove func(), err error) {
+	if f.dir != "" {
+		if err := os.MkdirAll(f.dir, 0o755); err != nil {
+			return "", nil, op.Errorf(op.Failed, "demo directory: %w", err)
+		}
+		return f.dir, func() {}, nil
+	}
+	dir, err = os.MkdirTemp("", "sstool-demo-")
+	if err != nil {
+		return "", nil, op.Errorf(op.Failed, "demo directory: %w", err)
+	}
+	return dir, func() { os.RemoveAll(dir) }, nil
+}
+
+// buildState restores the application into a state directory to try things on.
+func (a *app) buildState(ctx context.Context, f *demoFlags, addr, spec, state string) error {
+	show := a.startProgress(f.progress)
+	defer show.close()
+	into := restoreFlags{kafka: kafkaFlags{bootstrap: addr}, spec: spec, into: state, repeat: 1}
+	opts, err := into.options(func(string) {})
+	if err != nil {
+		return err
+	}
+	client, err := into.kafka.open(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	plan, err := restore.MakePlan(ctx, client, opts)
+	if err != nil {
+		return err
+	}
+	_, err = plan.Run(ctx, show.sink)
+	return err
+}

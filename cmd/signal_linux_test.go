@@ -1,0 +1,114 @@
+package cmd
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// start runs this test binary as sstool (see TestMain).
+func start(t *testing.T, stdout *os.File, stderr *bytes.Buffer, args ...string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := &exec.Cmd{Path: exe, Args: append([]string{"sstool"}, args...), Stderr: stderr, Env: append(os.Environ(), "HOME=/nonexistent", "XDG_CONFIG_HOME=")}
+	if stdout != nil {
+		cmd.Stdout = stdout
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	return cmd
+}
+
+// code waits for the exit code, not for ever.
+func code(t *testing.T, cmd *exec.Cmd) int {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case err := <-done:
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			return exit.ExitCode()
+		}
+		return 0
+	case <-time.After(30 * time.Second):
+		t.Fatal("sstool did not end")
+		return -1
+	}
+}
+
+func TestFirstInterruptStopsTheCommand(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var stderr bytes.Buffer
+	cmd := start(t, nil, &stderr, "restore", "--measure", "--application-id", "a", "--store", "s", "--bootstrap-server", l.Addr().String())
+	conn, err := l.Accept() // a broker that never answers: the command is waiting
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if got := code(t, cmd); got != 130 || !strings.Contains(stderr.String(), "stopping cleanly") {
+		t.Errorf("exit code %d, stderr %q; want 130", got, stderr.String())
+	}
+}
+
+func TestSecondInterruptEndsAtOnce(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	// Nobody reads, and there is little room: the command gets stuck in a write,
+	// where no context reaches it.
+	const pipeSize = 65536
+	if _, err := w.Write(make([]byte, pipeSize-4096)); err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd := start(t, w, &stderr, "completion", "bash")
+	w.Close()
+	deadline := time.Now().Add(20 * time.Second)
+	for queued(t, r) < pipeSize {
+		if time.Now().After(deadline) {
+			t.Fatal("sstool did not fill the pipe")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	for range 2 {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond) // two signals at once may arrive as one
+	}
+	if got := code(t, cmd); got != 130 {
+		t.Errorf("exit code %d, want 130", got)
+	}
+}
+
+// queued is how many bytes wait in a pipe.
+func queued(t *testing.T, f *os.File) int {
+	t.Helper()
+	var n int32
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), 0x541b /* FIONREAD */, uintptr(unsafe.Pointer(&n))); errno != 0 {
+		t.Fatal(errno)
+	}
+	return int(n)
+}
