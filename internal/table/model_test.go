@@ -77,7 +77,9 @@ func workloads() []workload {
 		}},
 		{name: "many groups", rows: 20000, key: func(r *rand.Rand, _, _ int) (uint32, []byte) { return r.Uint32() >> 12, digits(r.IntN(3), 3) }},
 		{name: "groups unseen", rows: 20000, key: func(r *rand.Rand, i, n int) (uint32, []byte) { return uint32(i * 50 / n), digits(r.IntN(99), 5) },
-			sample: func(c []change) [][]Sample { return [][]Sample{{{Group: 20, Key: []byte("00050")}, {Group: 3}, {Group: 20}}} }},
+			sample: func(c []change) [][]Sample {
+				return [][]Sample{{{Group: 20, Key: []byte("00050")}, {Group: 3}, {Group: 20}}}
+			}},
 		{name: "misled", rows: 30000, key: func(r *rand.Rand, _, n int) (uint32, []byte) { return 0, append([]byte("zz"), digits(r.IntN(n), 9)...) },
 			sample: func([]change) [][]Sample {
 				return [][]Sample{{{Key: []byte("aa")}, {Key: []byte("ab")}}, {{Key: []byte("ac")}, {Key: []byte("ad")}}}

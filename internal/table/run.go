@@ -36,7 +36,7 @@ func (w *runWriter) write(b []byte) error {
 		return err
 	}
 	if len(b) > len(w.buf)-w.n { // larger than the buffer, which is empty now
-		off, err := w.s.runs.append(b)
+		off, err := w.s.runs.append(1, b)
 		w.wrote(off, len(b))
 		return err
 	}
@@ -80,7 +80,7 @@ func (w *runWriter) room(n int) error {
 	if w.n == 0 || len(w.buf)-w.n >= n {
 		return nil
 	}
-	off, err := w.s.runs.append(w.buf[:w.n])
+	off, err := w.s.runs.append(1, w.buf[:w.n])
 	w.wrote(off, w.n)
 	w.n = 0
 	return err

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bytes"
 	"hash/maphash"
 	"math/bits"
 	"unsafe"
@@ -50,6 +49,11 @@ type Sorter struct {
 	stats    Stats // of the bucket
 	maxOrder uint32
 	unsorted bool // blocks were met out of order
+
+	queue    [batch]waiting
+	queued   int
+	touched  byte    // keeps the compiler from dropping early reads
+	distinct float64 // share of distinct keys among the rows of the bucket before
 }
 
 // row is a row with the 8 key bytes after the shared ones.
@@ -73,7 +77,7 @@ type source struct {
 
 // NewSorter returns a sorter; there should be no more than Options.Workers.
 func (t *Table) NewSorter() *Sorter {
-	s := &Sorter{t: t, seed: maphash.MakeSeed()}
+	s := &Sorter{t: t, seed: maphash.MakeSeed(), distinct: 0.25}
 	s.runs.t = t
 	t.sorters.add(s)
 	return s
@@ -143,6 +147,7 @@ func (s *Sorter) Load(bucket int, fn func(*Bucket) error) (Stats, error) {
 		}
 		off += n
 	}
+	s.distinct = float64(s.n) / float64(rows) * 1.05
 	err := s.deliver(&Bucket{Arena: s.arena[:off], Rows: s.sorted(true)}, fn)
 	return s.stats, err
 }
@@ -171,7 +176,7 @@ func (src *source) read(b []byte, off int64) error {
 // metaBytes is the memory that sorting rows takes beside their bytes.
 func metaBytes(rows int64) int64 { return rows*rowOverhead + int64(tableSize(int(rows)))*4 }
 
-func tableSize(rows int) int { return 1 << bits.Len(uint(rows+rows/3)) }
+func tableSize(rows int) int { return 1 << bits.Len(uint(rows+rows/2)) }
 
 // reserve makes the buffers large enough, within the sorter's share.
 func (s *Sorter) reserve(size, rows int64) error {
@@ -214,7 +219,9 @@ func cut[T any](b []byte, n int) ([]T, []byte) {
 func (s *Sorter) start(depth, rows int) {
 	s.n, s.depth, s.maxOrder, s.unsorted = 0, depth, 0, false
 	if !s.t.o.KeepAll {
-		s.table = s.table[:tableSize(rows)]
+		// A table no larger than the distinct keys need stays in the cache; how
+		// many those are, the bucket before tells.
+		s.table = s.table[:tableSize(min(max(int(float64(rows)*s.distinct), 2*batch), rows))]
 		clear(s.table)
 	}
 }
@@ -225,7 +232,7 @@ func (s *Sorter) scan(off, n int, at *place) (int, error) {
 	a := s.arena[:off+n]
 	keepAll := s.t.o.KeepAll
 	o := off
-	for o < len(a) && s.n < len(s.rows) {
+	for o < len(a) && s.n+s.queued < len(s.rows) {
 		var klen, vlen, w int
 		var tomb uint32
 		if b := a[o:]; len(b) >= 2 && b[0]&0x81 == 0 && b[1]-1 < 0x7f {
@@ -238,7 +245,7 @@ func (s *Sorter) scan(off, n int, at *place) (int, error) {
 			}
 			if hn == 0 || len(b)-hn < int(h.klen)+int(h.vlen) {
 				*at = was
-				return o - off, nil
+				break
 			}
 			klen, vlen, w = int(h.klen), int(h.vlen), hn
 			if h.tombstone {
@@ -247,7 +254,7 @@ func (s *Sorter) scan(off, n int, at *place) (int, error) {
 		}
 		ko := o + w
 		if len(a)-ko < klen+vlen {
-			return o - off, nil
+			break
 		}
 		o = ko + klen + vlen
 		s.stats.Rows++
@@ -264,44 +271,10 @@ func (s *Sorter) scan(off, n int, at *place) (int, error) {
 			s.n++
 			continue
 		}
-		s.put(a[ko:ko+klen], ref)
+		s.wait(a[ko:ko+klen], ref)
 	}
+	s.put()
 	return o - off, nil
-}
-
-// put keeps the newer of a row and the one of the same key met before.
-func (s *Sorter) put(key []byte, ref Ref) {
-	h := head(key, s.depth)
-	short := len(key) <= s.depth+8 // then head and length say all
-	var x uint64
-	if short {
-		x = h
-	} else {
-		x = maphash.Bytes(s.seed, key)
-	}
-	hi, lo := bits.Mul64(x^uint64(ref.Group)<<32^uint64(len(key)), 0x9e3779b97f4a7c15)
-	mask := uint64(len(s.table) - 1)
-	for i := (hi ^ lo) & mask; ; i = (i + 1) & mask {
-		j := s.table[i]
-		if j == 0 {
-			s.rows[s.n] = row{h, ref}
-			s.n++
-			s.table[i] = uint32(s.n)
-			return
-		}
-		r := &s.rows[j-1]
-		if r.head != h || r.KeyLen != ref.KeyLen || r.Group != ref.Group {
-			continue
-		}
-		if !short && !bytes.Equal(s.arena[r.KeyOff:r.KeyOff+r.KeyLen], key) {
-			continue
-		}
-		s.stats.Superseded++
-		if ref.Order>>1 >= r.Order>>1 {
-			r.Ref = ref
-		}
-		return
-	}
 }
 
 // sorted returns the rows taken in, in order; with drop without tombstones

@@ -17,22 +17,16 @@ type spillFile struct {
 	end int64
 }
 
-// append writes the parts one after the other and returns where they start.
-func (s *spillFile) append(parts ...[]byte) (int64, error) {
+// append writes the parts one after the other, from the next multiple of align
+// on, and returns where they start. The gap before takes no space.
+func (s *spillFile) append(align int64, parts ...[]byte) (int64, error) {
 	if s.f == nil {
-		if s.t.closed.Load() {
-			return 0, errClosed()
+		if err := s.create(); err != nil {
+			return 0, err
 		}
-		f, err := os.CreateTemp(s.t.o.TempDir, "rows-*.spill")
-		if err != nil {
-			return 0, s.fail("create a temporary file in", err)
-		}
-		// Without a name the file goes away with the process, however it ends.
-		// Where that is impossible, close removes it.
-		_ = os.Remove(f.Name())
-		s.f = f
 	}
-	at := s.end
+	at := (s.end + align - 1) / align * align
+	s.end = at
 	for _, p := range parts {
 		n, err := s.f.WriteAt(p, s.end)
 		s.end += int64(n)
@@ -42,6 +36,21 @@ func (s *spillFile) append(parts ...[]byte) (int64, error) {
 		}
 	}
 	return at, nil
+}
+
+func (s *spillFile) create() error {
+	if s.t.closed.Load() {
+		return errClosed()
+	}
+	f, err := os.CreateTemp(s.t.o.TempDir, "rows-*.spill")
+	if err != nil {
+		return s.fail("create a temporary file in", err)
+	}
+	// Without a name the file goes away with the process, however it ends.
+	// Where that is impossible, close removes it.
+	_ = os.Remove(f.Name())
+	s.f = f
+	return nil
 }
 
 // readAt fills b from the file.

@@ -18,6 +18,7 @@ package table
 
 import (
 	"cmp"
+	"math/bits"
 	"sync/atomic"
 
 	"sstool/internal/op"
@@ -141,7 +142,7 @@ func shape(estimate, open, share int64, workers int) (buckets, chunk int) {
 	}
 	n = min(n, maxBuckets, max(open/minChunk, 2))
 	c := min(open/n, maxChunk)
-	return int(n), int(max(c&^(tinyChunk-1), tinyChunk))
+	return int(n), max(1<<(bits.Len64(uint64(c))-1), tinyChunk)
 }
 
 // Buckets is the number of key ranges.
