@@ -29,7 +29,7 @@ const (
 
 // maxBlock caps the uncompressed size of one block: far above any block an
 // application makes, and what a damaged length can make us allocate.
-const maxBlock = 1 << 30
+const maxBlock = 256 << 20
 
 // inflator turns blocks into their uncompressed bytes. It reuses its buffer
 // and is not safe for concurrent use.
@@ -112,8 +112,19 @@ func (f *inflator) lz4(b []byte) ([]byte, error) {
 	if err := f.grow(n, len(b), 256); err != nil {
 		return nil, err
 	}
+	if n == 0 { // the library takes no empty target
+		return nil, emptyLZ4(b)
+	}
 	m, err := lz4.UncompressBlockWithDict(b, f.buf[:n], f.dict)
 	return exactly("lz4", f.buf[:max(m, 0)], n, err)
+}
+
+// emptyLZ4 checks the only form of nothing: a token without literals.
+func emptyLZ4(b []byte) error {
+	if len(b) != 1 || b[0] != 0 {
+		return fmt.Errorf("lz4: block of %d bytes for an empty result, expected one zero byte", len(b))
+	}
+	return nil
 }
 
 // stream inflates with a reader; format versions 0 and 1 had no length.

@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"encoding/hex"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"sstool/internal/lsm/lsmtest"
 )
 
 // expectation is one database family of a rows.jsonl: what rocksdbjni showed.
@@ -78,6 +81,62 @@ func checkState(t *testing.T, app string, want expectation) {
 			})
 			if err != nil || i != len(rows) {
 				t.Errorf("%s %s: %d rows, %v; want %d", db, family, i, err, len(rows))
+			}
+		}
+	}
+}
+
+// TestSelection reads every database of the archived selection.
+func TestSelection(t *testing.T) {
+	for _, name := range lsmtest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			dir, app := lsmtest.Unpack(t, name)
+			rows := filepath.Join(dir, "rows.jsonl")
+			if _, err := os.Stat(rows); err != nil {
+				checkDatabases(t, app)
+				return
+			}
+			want := loadRows(t, rows)
+			if n := len(databases(t, app)); n != len(want) {
+				t.Errorf("%d databases, want %d", n, len(want))
+			}
+			checkState(t, app, want)
+		})
+	}
+}
+
+// databases are the directories with a CURRENT file.
+func databases(t *testing.T, app string) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(app, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Name() == "CURRENT" {
+			out = append(out, filepath.Dir(path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// checkDatabases verifies databases without knowing their rows: as many as
+// their files hold, for no fixture has superseded rows in several files.
+func checkDatabases(t *testing.T, app string) {
+	t.Helper()
+	for _, dir := range databases(t, app) {
+		info, err := VerifyDB(dir, 2)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, f := range info.Families {
+			var n int64
+			if err := Rows(dir, f.Name, func(_, _ []byte) error { n++; return nil }); err != nil {
+				t.Error(err)
+			}
+			if n > f.Entries || n == 0 && f.Entries > f.Deletes {
+				t.Errorf("%s %s: %d rows of %d entries, %d of them deletes", dir, f.Name, n, f.Entries, f.Deletes)
 			}
 		}
 	}

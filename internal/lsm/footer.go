@@ -1,6 +1,7 @@
 package lsm
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -81,19 +82,23 @@ func parseFooter(tail []byte, size int64) (footer, error) {
 }
 
 // parseHandles reads the two handles of format versions 0 to 5. RocksDB does
-// not look at the padding; every version writes zeros, so anything else is damage.
+// not look at the padding and takes numbers longer than need be; no version
+// writes such, so it is damage.
 func (f *footer) parseHandles(b []byte) error {
+	rest := b
 	var err error
-	if f.metaIndex, b, err = takeHandle(b); err != nil {
+	if f.metaIndex, rest, err = takeHandle(rest); err != nil {
 		return fmt.Errorf("footer: metaindex %w", err)
 	}
-	if f.index, b, err = takeHandle(b); err != nil {
+	if f.index, _, err = takeHandle(rest); err != nil {
 		return fmt.Errorf("footer: index %w", err)
 	}
-	for _, c := range b {
-		if c != 0 {
-			return fmt.Errorf("footer: padding byte %#02x, expected zeros", c)
-		}
+	want := make([]byte, 0, len(b))
+	for _, n := range []uint64{f.metaIndex.off, f.metaIndex.size, f.index.off, f.index.size} {
+		want = binary.AppendUvarint(want, n)
+	}
+	if !bytes.Equal(b, append(want, make([]byte, max(0, len(b)-len(want)))...)) {
+		return fmt.Errorf("footer: handles %x, expected them to be followed by zeros", b)
 	}
 	return nil
 }
