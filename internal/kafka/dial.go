@@ -1,6 +1,8 @@
 package kafka
 
 import (
+	"context"
+	"crypto/tls"
 	"net"
 	"sync"
 	"time"
@@ -29,4 +31,20 @@ func (d dials) last() error {
 	d.m.mu.Lock()
 	defer d.m.mu.Unlock()
 	return d.m.err
+}
+
+// dialer connects within the timeout, the TLS handshake included.
+func dialer(t *tlsClient, timeout time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		if t == nil {
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		}
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		return (&tls.Dialer{Config: t.config(host)}).DialContext(ctx, network, addr)
+	}
 }

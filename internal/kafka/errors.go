@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"sstool/internal/op"
@@ -82,7 +83,7 @@ func (c *Client) hint(err error) string {
 	var eof *kgo.ErrFirstReadEOF
 	var record tls.RecordHeaderError
 	var alert tls.AlertError
-	withTLS, _, _ := c.cfg.protocol()
+	withTLS, withSASL, _ := c.cfg.protocol()
 	switch {
 	case errors.Is(err, kerr.SaslAuthenticationFailed):
 		return "check username and password in sasl.jaas.config, and sasl.mechanism"
@@ -96,6 +97,8 @@ func (c *Client) hint(err error) string {
 		return "the broker refused the TLS connection: check ssl.keystore.location and ssl.enabled.protocols"
 	case errors.As(err, &record):
 		return "the listener does not speak TLS: check security.protocol and the port"
+	case errors.Is(err, io.EOF) && withSASL:
+		return "the broker closed the connection while it was set up: check username, password, sasl.mechanism and security.protocol"
 	case errors.As(err, &eof) && !withTLS:
 		return "the listener may need TLS or SASL: check security.protocol (--command-config) and the port"
 	}

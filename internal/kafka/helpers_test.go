@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"testing"
 	"time"
@@ -127,3 +128,5 @@ func end(t testing.TB, c *Client, topic string) int64 {
 	}
 	return o[0].End
 }
+
+func crc(p []byte) uint32 { return crc32.Checksum(p, castagnoli) }

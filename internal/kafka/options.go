@@ -86,12 +86,7 @@ func (c Config) options() ([]kgo.Opt, settings, error) {
 	if mech != nil {
 		opts = append(opts, kgo.SASL(mech))
 	}
-	// DialTLSConfig sets the server name from each broker's address.
-	if tlsConf != nil {
-		opts = append(opts, kgo.DialTLSConfig(tlsConf), kgo.DialTimeout(dial))
-	} else {
-		opts = append(opts, kgo.DialTimeout(dial))
-	}
+	opts = append(opts, kgo.Dialer(dialer(tlsConf, dial)))
 	return opts, set, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/pavlo-v-chernykh/keystore-go/v4"
@@ -251,16 +250,16 @@ func pkcs12Err(err error) error {
 	return fmt.Errorf("not a readable PKCS12 store: %w", err)
 }
 
+// pkcs12Trusted takes the certificates that are marked as trusted, as Java does.
 func pkcs12Trusted(raw []byte, password string) ([]*x509.Certificate, error) {
 	certs, err := pkcs12.DecodeTrustStore(raw, password)
-	if err == nil {
-		return certs, nil
+	if err != nil && strings.Contains(err.Error(), "not marked as trusted") {
+		return nil, errors.New("its certificates are not marked as trusted, so Java ignores them too: import them with keytool -importcert")
 	}
-	// A store of OpenSSL has no trust attribute, or a key beside it.
-	if _, leaf, cas, e := pkcs12.DecodeChain(raw, password); e == nil {
-		return slices.Concat([]*x509.Certificate{leaf}, cas), nil
+	if err != nil {
+		return nil, pkcs12Err(err)
 	}
-	return nil, pkcs12Err(err)
+	return certs, nil
 }
 
 func pkcs12KeyPair(raw []byte, password string) (*tls.Certificate, error) {

@@ -13,14 +13,33 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 )
 
+// tlsClient is the client's side of a TLS connection.
+type tlsClient struct {
+	base      *tls.Config
+	roots     *x509.CertPool // nil: the system's
+	checkHost bool
+}
+
+// config is the configuration for a connection to host.
+func (t *tlsClient) config(host string) *tls.Config {
+	conf := t.base.Clone()
+	conf.ServerName = host
+	// Go's own verification is replaced by the same one with Java's two
+	// differences: the host name check can be turned off, and a certificate
+	// without alternative names is matched by its common name.
+	conf.InsecureSkipVerify = true
+	conf.VerifyConnection = func(cs tls.ConnectionState) error { return t.verify(cs, host) }
+	return conf
+}
+
 // security makes the TLS configuration and the SASL mechanism; nil where
 // security.protocol asks for none.
-func (c Config) security(set *settings) (*tls.Config, sasl.Mechanism, error) {
+func (c Config) security(set *settings) (*tlsClient, sasl.Mechanism, error) {
 	withTLS, withSASL, err := c.protocol()
 	if err != nil {
 		return nil, nil, err
 	}
-	var conf *tls.Config
+	var conf *tlsClient
 	var mech sasl.Mechanism
 	if withTLS {
 		if conf, err = c.tlsConfig(); err != nil {
@@ -35,7 +54,7 @@ func (c Config) security(set *settings) (*tls.Config, sasl.Mechanism, error) {
 	return conf, mech, nil
 }
 
-func (c Config) tlsConfig() (*tls.Config, error) {
+func (c Config) tlsConfig() (*tlsClient, error) {
 	p := c.Properties
 	roots, err := p.trustStore()
 	if err != nil {
@@ -63,12 +82,7 @@ func (c Config) tlsConfig() (*tls.Config, error) {
 		// Always offered: the broker decides whether it accepts it.
 		conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return cert, nil }
 	}
-	// Go's own verification is replaced by the same one with Java's two
-	// differences: the host name check can be turned off, and a certificate
-	// without alternative names is matched by its common name.
-	conf.InsecureSkipVerify = true
-	conf.VerifyConnection = func(cs tls.ConnectionState) error { return verifyServer(cs, roots, checkHost) }
-	return conf, nil
+	return &tlsClient{base: conf, roots: roots, checkHost: checkHost}, nil
 }
 
 // tlsVersions applies ssl.enabled.protocols.
@@ -90,31 +104,31 @@ func (p Properties) tlsVersions(conf *tls.Config) error {
 	return nil
 }
 
-// verifyServer checks the broker's certificate: chain, validity and, unless
-// turned off, its name.
-func verifyServer(cs tls.ConnectionState, roots *x509.CertPool, checkHost bool) error {
+// verify checks the broker's certificate: chain, validity and, unless turned
+// off, its name.
+func (t *tlsClient) verify(cs tls.ConnectionState, host string) error {
 	if len(cs.PeerCertificates) == 0 {
 		return errors.New("the broker sent no certificate")
 	}
 	leaf := cs.PeerCertificates[0]
-	opts := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool()}
+	opts := x509.VerifyOptions{Roots: t.roots, Intermediates: x509.NewCertPool()}
 	for _, cert := range cs.PeerCertificates[1:] {
 		opts.Intermediates.AddCert(cert)
 	}
 	if _, err := leaf.Verify(opts); err != nil {
 		return &tls.CertificateVerificationError{UnverifiedCertificates: cs.PeerCertificates, Err: err}
 	}
-	if !checkHost {
+	if !t.checkHost {
 		return nil
 	}
-	err := leaf.VerifyHostname(cs.ServerName)
+	err := leaf.VerifyHostname(host)
 	if err == nil {
 		return nil
 	}
-	if len(leaf.DNSNames)+len(leaf.IPAddresses) == 0 && net.ParseIP(cs.ServerName) == nil {
+	if len(leaf.DNSNames)+len(leaf.IPAddresses) == 0 && leaf.Subject.CommonName != "" && net.ParseIP(host) == nil {
 		byName := *leaf
 		byName.DNSNames = []string{leaf.Subject.CommonName}
-		if leaf.Subject.CommonName != "" && byName.VerifyHostname(cs.ServerName) == nil {
+		if byName.VerifyHostname(host) == nil {
 			return nil
 		}
 	}
