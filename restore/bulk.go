@@ -321,7 +321,7 @@ func (b *bulkRun) write(ctx context.Context, total *Counts) error {
 // build makes one database out of its files.
 func (b *bulkRun) build(segment int64, files []string) error {
 	dir := streams.DatabaseDir(b.taskDir, b.store, segment)
-	db, err := openDB(dir, b.store.ColumnFamilies())
+	db, err := openDB(dir, b.store.ColumnFamilies(), b.r.plan.checksum())
 	if err != nil {
 		return err
 	}
@@ -446,7 +446,7 @@ func (s *sstSet) put(group uint32, arena []byte, rows []table.Ref) error {
 	if s.w == nil {
 		s.path = filepath.Join(s.b.tmp, "w"+s.name+"-"+strconv.Itoa(s.count)+".sst")
 		s.count++
-		w, err := rocks.NewSSTWriter(s.path)
+		w, err := rocks.NewSSTWriterWith(s.path, rocks.Options{Checksum: s.b.r.plan.checksum()})
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"sstool/internal/lsm"
 	"sstool/internal/op"
+	"sstool/internal/rocks"
 	"sstool/internal/streams"
 )
 
@@ -84,7 +85,7 @@ func (p *Plan) finishUnit(u *Unit, built string, ur unitResult) error {
 				// its oldest segment is created and goes with the first record.
 				dbs = []string{streams.DatabaseDir(built, s, 0)}
 			}
-			if err := writeUnknownOffset(dbs, s, u); err != nil {
+			if err := writeUnknownOffset(dbs, s, u, p.checksum()); err != nil {
 				return err
 			}
 		}
@@ -109,10 +110,10 @@ func (p *Plan) finishUnit(u *Unit, built string, ur unitResult) error {
 }
 
 // writeUnknownOffset puts "nothing applied yet" into every database.
-func writeUnknownOffset(dbs []string, s streams.Store, u *Unit) error {
+func writeUnknownOffset(dbs []string, s streams.Store, u *Unit, sum rocks.Checksum) error {
 	families := append(s.ColumnFamilies(), streams.OffsetsFamily)
 	for _, dir := range dbs {
-		db, err := openDB(dir, families)
+		db, err := openDB(dir, families, sum)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"sstool/internal/kafka"
 	"sstool/internal/op"
+	"sstool/internal/rocks"
 	"sstool/internal/streams"
 )
 
@@ -303,6 +304,24 @@ func (p *Plan) openTransaction(ctx context.Context, topic string, r PartRange) s
 		msg += fmt.Sprintf("; producer id %d, open since offset %d, last wrote %s ago", t.ProducerID, t.StartOffset, time.Since(t.LastTimestamp).Round(time.Second))
 	}
 	return msg
+}
+
+// checksum is the kind of SST checksum to write: what every version reads,
+// unless the version that will read it is known. A measurement writes what the
+// measured application would.
+func (p *Plan) checksum() rocks.Checksum {
+	o := &p.Options
+	switch {
+	case o.Target.IsZero() && o.Into == "" && o.Profile == Streams:
+		return rocks.XXH3 // as the newest version does
+	case o.Target.IsZero():
+		return rocks.CRC32C
+	case o.Profile == Streams && o.Target.Major < 4:
+		return rocks.CRC32C // RocksDB 7.9.2's default
+	case o.Target.AtLeast(streams.Version{Major: 3, Minor: 2}):
+		return rocks.XXH3
+	}
+	return rocks.CRC32C
 }
 
 // appDir is the application's directory below state.dir.

@@ -45,7 +45,11 @@ type unitResult struct {
 }
 
 func (r *run) consumerInt(name string, def int) int {
-	if s, ok := r.opts.Consumer[name]; ok {
+	s, ok := r.opts.Consumer["restore.consumer."+name]
+	if !ok {
+		s, ok = r.opts.Consumer[name]
+	}
+	if ok {
 		if n, err := strconv.Atoi(s); err == nil && n > 0 {
 			return n
 		}

@@ -15,6 +15,7 @@ type segmentedStore struct {
 	task     string
 	store    streams.Store
 	conv     *streams.Converter
+	sum      rocks.Checksum
 	observed int64
 	open     map[int64]*segment
 	dropped  int64
@@ -28,8 +29,8 @@ type segment struct {
 	batch *rocks.Batch
 }
 
-func openSegmented(task string, s streams.Store, conv *streams.Converter) (*segmentedStore, error) {
-	st := &segmentedStore{task: task, store: s, conv: conv, observed: -1, open: map[int64]*segment{}, perSeg: map[int64]int64{}}
+func openSegmented(task string, s streams.Store, conv *streams.Converter, sum rocks.Checksum) (*segmentedStore, error) {
+	st := &segmentedStore{task: task, sum: sum, store: s, conv: conv, observed: -1, open: map[int64]*segment{}, perSeg: map[int64]int64{}}
 	ids, err := streams.SegmentIDs(streams.StoreDir(task, s), s)
 	if err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func (s *segmentedStore) segment(id int64) (*segment, error) {
 		return x, nil
 	}
 	dir := streams.DatabaseDir(s.task, s.store, id)
-	db, err := openDB(dir, s.store.ColumnFamilies())
+	db, err := openDB(dir, s.store.ColumnFamilies(), s.sum)
 	if err != nil {
 		return nil, err
 	}

@@ -168,17 +168,17 @@ func (r *run) openBatchStore(u *Unit, taskDir string) (batchStore, error) {
 		return &memoryStore{}, nil
 	}
 	if s.Kind == streams.Versioned {
-		return openVersioned(taskDir, s)
+		return openVersioned(taskDir, s, r.plan.checksum())
 	}
 	conv, err := streams.NewConverter(s)
 	if err != nil {
 		return nil, err
 	}
 	if s.Kind.Segmented() {
-		return openSegmented(taskDir, s, conv)
+		return openSegmented(taskDir, s, conv, r.plan.checksum())
 	}
 	dir := streams.DatabaseDir(taskDir, s, 0)
-	db, err := openDB(dir, s.ColumnFamilies())
+	db, err := openDB(dir, s.ColumnFamilies(), r.plan.checksum())
 	if err != nil {
 		return nil, err
 	}
@@ -186,14 +186,15 @@ func (r *run) openBatchStore(u *Unit, taskDir string) (batchStore, error) {
 }
 
 // openDB opens the store's database, or makes it.
-func openDB(dir string, families []string) (*rocks.DB, error) {
+func openDB(dir string, families []string, sum rocks.Checksum) (*rocks.DB, error) {
+	o := rocks.Options{Families: families, Checksum: sum}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err
 	}
 	if fileExists(filepath.Join(dir, "CURRENT")) {
-		return rocks.Open(dir, rocks.Options{Families: families})
+		return rocks.Open(dir, o)
 	}
-	return rocks.Create(dir, rocks.Options{Families: families})
+	return rocks.Create(dir, o)
 }
 
 // plainStore is a store of one database: key-value, timestamped, list,

@@ -28,9 +28,9 @@ type versionedStore struct {
 	dropped int64
 }
 
-func openVersioned(taskDir string, s streams.Store) (*versionedStore, error) {
+func openVersioned(taskDir string, s streams.Store, sum rocks.Checksum) (*versionedStore, error) {
 	dir := streams.DatabaseDir(taskDir, s, 0)
-	db, err := openDB(dir, s.ColumnFamilies())
+	db, err := openDB(dir, s.ColumnFamilies(), sum)
 	if err != nil {
 		return nil, err
 	}

@@ -82,6 +82,11 @@ func handOff(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p worldtes
 		fail("rows of Kafka Streams' own restore: %v", err)
 		return
 	}
+	answers, err := h.Handoff(ctx, truthApp)
+	if err != nil || answers.Error != "" {
+		fail("start on Kafka Streams' own directory: %v %s", err, answers.Error)
+		return
+	}
 	for _, profile := range []restore.Profile{restore.Bulk, restore.Streams} {
 		ours := app.In(t.TempDir())
 		res, err := intoDir(ctx, b.Bootstrap, ours, p, h.Version, profile)
@@ -120,8 +125,33 @@ func handOff(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p worldtes
 				}
 			}
 		}
+		for name, a := range answers.Stores {
+			if diff := compareAnswers(a, hand.Stores[name]); diff != "" {
+				fail("%s: queries of store %s answer otherwise than after Kafka Streams' own restore: %s", profile, name, diff)
+			}
+		}
 		t.Logf("%s %s: %d records in %.2fs, application restored %d", id, profile, res.Total.Records, res.Elapsed, hand.RestoredOf(onDisk...))
 	}
+}
+
+// compareAnswers says how the rows that queries return differ.
+func compareAnswers(want, got worldtest.StoreAnswer) string {
+	if want.Type != got.Type {
+		return fmt.Sprintf("type %s, wanted %s (%s)", got.Type, want.Type, got.Reason)
+	}
+	for i := range max(len(want.Rows), len(got.Rows)) {
+		w, g := "nothing", "nothing"
+		if i < len(want.Rows) {
+			w = want.Rows[i]
+		}
+		if i < len(got.Rows) {
+			g = got.Rows[i]
+		}
+		if w != g {
+			return fmt.Sprintf("%q, wanted %q (%d rows, wanted %d)", g, w, len(got.Rows), len(want.Rows))
+		}
+	}
+	return ""
 }
 
 // tolerated is how many lines may differ: two runs of Kafka Streams itself
