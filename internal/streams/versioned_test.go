@@ -33,6 +33,9 @@ func TestSegmentValue(t *testing.T) {
 		degenD     = "000000000000015e 000000000000012c 000000000000012c 00000001 44"
 		degenE     = "000000000000015e 000000000000012c 0000000000000140 00000001 000000000000012c ffffffff 45"
 	)
+	cut := func(from int64) func() *SegmentValue {
+		return func() *SegmentValue { v := segValue(abc); v.insertLatest(from, 400, []byte("X")); return v }
+	}
 	for _, c := range []struct {
 		name string
 		make func() *SegmentValue
@@ -45,6 +48,20 @@ func TestSegmentValue(t *testing.T) {
 		{"degenerate", func() *SegmentValue { v := &SegmentValue{}; v.reset(nil, 300, 300); return v }, degenerate},
 		{"degenerate, adjoining", func() *SegmentValue { v := segValue(degenerate); v.insertLatest(300, 350, []byte("D")); return v }, degenD},
 		{"degenerate, gap", func() *SegmentValue { v := segValue(degenerate); v.insertLatest(320, 350, []byte("E")); return v }, degenE},
+		{"overlap, all", cut(50), "0000000000000190 0000000000000032 0000000000000032 00000001 58"},
+		{"overlap, all from the first", cut(100), "0000000000000190 0000000000000064 0000000000000064 00000001 58"},
+		{"overlap, within the first", cut(150), "0000000000000190 0000000000000064 0000000000000096 00000001 0000000000000064 00000001 41 58"},
+		{"overlap, the last", cut(200), "0000000000000190 0000000000000064 00000000000000c8 00000001 0000000000000064 00000001 41 58"},
+		{"overlap, within the last", cut(250), "0000000000000190 0000000000000064 00000000000000fa 00000001 00000000000000c8 00000002 0000000000000064 00000001 41 4242 58"},
+		{"earliest, update, insert", func() *SegmentValue {
+			v := segValue(ab)
+			v.insertEarliest(60, nil)
+			i, _ := v.find(150)
+			v.update(i, 100, []byte("CCC"))
+			i, _ = v.find(70)
+			v.insertAfter(i, 70, []byte("D"))
+			return v
+		}, "00000000000000c8 000000000000003c 0000000000000064 00000003 0000000000000046 00000001 000000000000003c ffffffff 44 434343"},
 	} {
 		if got := c.make().Append(nil); !bytes.Equal(got, hx(c.want)) {
 			t.Errorf("%s:\n got %x\nwant %x", c.name, got, hx(c.want))
