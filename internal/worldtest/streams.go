@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,18 +81,16 @@ func (a App) In(stateDir string) App {
 	return a
 }
 
-func (a App) args() []string {
-	mode := "alos"
+func (a App) mode() string {
 	if a.EOS {
-		mode = "eos"
+		return "eos"
 	}
-	args := []string{"--app", a.ID, "--profile", a.Profile, "--bootstrap", a.Bootstrap, "--state", a.StateDir, "--mode", mode}
-	keys := make([]string, 0, len(a.Settings))
-	for key := range a.Settings {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	return "alos"
+}
+
+func (a App) args() []string {
+	args := []string{"--app", a.ID, "--profile", a.Profile, "--bootstrap", a.Bootstrap, "--state", a.StateDir, "--mode", a.mode()}
+	for _, key := range slices.Sorted(maps.Keys(a.Settings)) {
 		args = append(args, "--set", key+"="+a.Settings[key])
 	}
 	return args
@@ -210,7 +209,10 @@ func (h *Harness) Describe(ctx context.Context, a App) (string, error) {
 
 // java is a command of the harness; its arguments follow.
 func (h *Harness) java(flags ...string) *exec.Cmd {
-	flags = append(flags, "-Xshare:auto", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", h.classpath, "world.Main")
+	flags = append(flags, "-Xshare:auto", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+		// Topics of a new application are asked for before they exist.
+		"-Dorg.slf4j.simpleLogger.log.org.apache.kafka.clients.admin.internals.PartitionLeaderStrategy=off",
+		"-cp", h.classpath, "world.Main")
 	return exec.Command("java", flags...)
 }
 

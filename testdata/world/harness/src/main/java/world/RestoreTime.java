@@ -24,6 +24,7 @@ import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.processor.StateRestoreListener;
 import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.StoreBuilder;
 import org.apache.kafka.streams.state.Stores;
 
@@ -121,9 +122,15 @@ final class RestoreTime implements StateRestoreListener {
   private static Topology topology(String app, String kind, long retentionMs) {
     Topology topology = new Topology();
     topology.addSource("source", Serdes.Bytes().deserializer(), Serdes.ByteArray().deserializer(), app + "-in");
-    topology.addProcessor("nothing", () -> (Processor<Object, Object, Object, Object>) record -> {}, "source");
+    topology.addProcessor("nothing", Nothing::new, "source");
     topology.addStateStore(store(kind, Duration.ofMillis(retentionMs)), "nothing");
     return topology;
+  }
+
+  /** Never gets a record. */
+  private static final class Nothing implements Processor<Bytes, byte[], Void, Void> {
+    @Override
+    public void process(Record<Bytes, byte[]> record) {}
   }
 
   private static StoreBuilder<?> store(String kind, Duration retention) {
