@@ -112,14 +112,6 @@ func (v *SegmentValue) find(ts int64) (i int, ok bool) {
 	return 0, false
 }
 
-// validTo is where the version at i ends.
-func (v *SegmentValue) validTo(i int) int64 {
-	if i == len(v.Versions)-1 {
-		return v.Next
-	}
-	return v.Versions[i+1].ValidFrom
-}
-
 // update replaces the version at i.
 func (v *SegmentValue) update(i int, ts int64, value []byte) {
 	if v.Versions[i].ValidFrom == v.Min {
