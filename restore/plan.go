@@ -103,6 +103,9 @@ func MakePlan(ctx context.Context, client *kafka.Client, opts Options) (*Plan, e
 	if opts.Target == (streams.Version{}) {
 		p.Assumptions = append(p.Assumptions, "Kafka version of the application not stated: the classic layout, which 3.0 to 4.4 accept, and a full replay")
 	}
+	if opts.Profile == Streams {
+		p.assume("%d restore threads: an application restores with num.stream.threads (--threads)", opts.Threads)
+	}
 	tasks := map[string]*TaskPlan{}
 	for i := range p.Options.Stores {
 		if err := p.addStore(ctx, &p.Options.Stores[i], tasks); err != nil {

@@ -28,6 +28,7 @@ type run struct {
 	done     atomic.Int64
 	bytes    atomic.Int64
 	parallel int // units at once
+	workers  int // goroutines of one unit
 }
 
 // unitResult is what one unit's replay gave.
@@ -74,16 +75,20 @@ func (r *run) readOptions(u *Unit, part PartRange, w *op.Stopwatch) kafka.ReadOp
 	return o
 }
 
-// fetchSize is the bulk profile's fetch: large, but a small part of the budget,
-// since a worker holds one while the next is on its way.
+// buffers is how many fetched blocks exist at once: of every unit one on its
+// way, one waiting, and one with each worker.
+func (r *run) buffers() int64 { return int64(r.parallel * (2 + r.workers)) }
+
+// fetchSize is the bulk profile's fetch: as large as a fifth of the budget
+// allows for all buffers together.
 func (r *run) fetchSize() int {
-	return int(min(max(r.opts.Memory/32, 1<<20), 16<<20))
+	return int(min(max(r.opts.Memory/5/r.buffers(), 1<<20), 16<<20))
 }
 
 // tableMemory is what one unit's table may hold of the budget: the rest is for
 // fetch buffers, the runtime and RocksDB.
 func (r *run) tableMemory() int64 {
-	rest := r.opts.Memory - 6*int64(r.fetchSize()) - 48<<20
+	rest := r.opts.Memory - r.buffers()*int64(r.fetchSize()) - 48<<20
 	return max(rest, r.opts.Memory/4) / int64(r.parallel)
 }
 
@@ -157,6 +162,7 @@ func (p *Plan) newRun(sink op.Sink) *run {
 		}
 	}
 	r.parallel = max(1, min(p.Options.Threads, units))
+	r.workers = max(1, p.Options.Threads/r.parallel) // what the parallel units leave of the threads
 	return r
 }
 
@@ -219,8 +225,6 @@ func (r *run) units(ctx context.Context, root string, tasks []*TaskPlan, taskDon
 	byTask := map[*TaskPlan][]unitResult{}
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	// Workers inside a unit: what the parallel units leave of the cores.
-	workers := max(1, r.opts.Threads/r.parallel)
 	for range r.parallel {
 		wg.Add(1)
 		go func() {
@@ -231,7 +235,7 @@ func (r *run) units(ctx context.Context, root string, tasks []*TaskPlan, taskDon
 					return
 				}
 				j := jobs[i]
-				ur := r.unit(ctx, j.u, filepath.Join(root, taskFolder(j.task)), filepath.Join(root, "tmp-"+strconv.Itoa(i)), workers)
+				ur := r.unit(ctx, j.u, filepath.Join(root, taskFolder(j.task)), filepath.Join(root, "tmp-"+strconv.Itoa(i)))
 				mu.Lock()
 				if ur.err != nil {
 					cancel(ur.err)
@@ -256,7 +260,7 @@ func (r *run) units(ctx context.Context, root string, tasks []*TaskPlan, taskDon
 
 // unit replays one unit, again from the log start when that moves past the
 // position.
-func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string, workers int) unitResult {
+func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string) unitResult {
 	out := unitResult{unit: u}
 	name := unitName(u)
 	for {
@@ -264,7 +268,7 @@ func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string, workers in
 		var watches []*op.Stopwatch
 		var err error
 		if r.opts.Profile == Bulk && u.Request.Kind.OnDisk() && u.Resume == "" {
-			out.parts, out.counts, watches, err = r.replayBulk(ctx, u, taskDir, tmp, workers)
+			out.parts, out.counts, watches, err = r.replayBulk(ctx, u, taskDir, tmp, r.workers)
 		} else {
 			w := op.StartWatch(op.Network)
 			watches = []*op.Stopwatch{w}
