@@ -42,6 +42,7 @@ func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		newDemo(a),
 		newRestore(a),
+		newSpec(a),
 		newVersion(a),
 		newCompletion(a),
 		newDocs(a),
