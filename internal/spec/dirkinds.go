@@ -26,7 +26,7 @@ func (f *found) describe(s *Spec) error {
 		return err
 	}
 	if f.unlogged != "" && ev.rows > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("left out: store %s has rows but no changelog (%s): logging is off, nothing can restore it", f.name, f.unlogged))
+		s.exclude(Excluded{f.name, fmt.Sprintf("it has rows but no changelog (%s): logging is off, nothing can restore it", f.unlogged)})
 		return nil
 	}
 	if f.global {

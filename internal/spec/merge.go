@@ -3,7 +3,6 @@ package spec
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"sstool/internal/op"
 	"sstool/internal/streams"
@@ -12,40 +11,72 @@ import (
 // Merge joins what several sources know of one application: a certain value
 // wins over a derived one, an earlier source over a later one. Two certain
 // values that differ are an op.Usage error that names both. When a source
-// knows all stores, those that only topics suggest are left out and named.
+// knows all stores, those that only topics suggest are left out and named; a
+// store that a state directory should have and has not is derived to be in
+// memory.
 func Merge(specs ...*Spec) (*Spec, error) {
 	if len(specs) == 0 {
 		return nil, op.Errorf(op.Usage, "nothing to read stores from").
 			WithTry("a state directory, a topology text, or the topics of a cluster")
 	}
-	out := &Spec{From: map[Field]Source{}}
+	out := &Spec{From: map[Field]Source{}, tasks: map[int]string{}}
 	for _, s := range specs {
 		if err := out.mergeHead(s); err != nil {
 			return nil, err
 		}
 		out.Complete = out.Complete || s.Complete
 		out.Notes = append(out.Notes, s.Notes...)
+		for _, e := range s.Excluded {
+			out.exclude(e)
+		}
+		for sub, dirs := range s.tasks {
+			out.tasks[sub] = dirs
+		}
 	}
 	for _, s := range specs {
 		for i := range s.Stores {
 			st := &s.Stores[i]
+			if !known(specs, st.Name) {
+				out.exclude(Excluded{st.Name, fmt.Sprintf("%s, but the topology has no such store: another application's, or left over from an older topology", st.From[FieldName].Text)})
+			}
+			if slices.ContainsFunc(out.Excluded, func(e Excluded) bool { return e.Name == st.Name }) {
+				continue
+			}
 			have, ok := out.Store(st.Name)
 			if !ok {
-				if !known(specs, st.Name) {
-					out.Notes = append(out.Notes, fmt.Sprintf("left out: %s (%s) is not in the topology: another application's, or left over from an older topology", st.Name, st.From[FieldName].Text))
-					continue
-				}
 				out.Stores = append(out.Stores, Store{})
 				have = &out.Stores[len(out.Stores)-1]
 			}
 			if err := have.merge(st); err != nil {
 				return nil, err
 			}
+			if s.tasks != nil {
+				have.onDisk = true
+			}
 		}
+	}
+	for i := range out.Stores {
+		out.Stores[i].missed(out.tasks)
 	}
 	out.Notes = unique(out.Notes)
 	out.settle()
 	return out, nil
+}
+
+// missed takes a store that is not in its task directories to be in memory.
+func (s *Store) missed(tasks map[int]string) {
+	if s.onDisk || s.Global || s.Subtopology == nil || s.From[FieldKind].Certain {
+		return
+	}
+	dirs, read := tasks[*s.Subtopology]
+	if !read {
+		return
+	}
+	if s.Kind == "" && len(s.Candidates) > 0 && !slices.Contains(s.Candidates, streams.InMemory) {
+		return
+	}
+	s.Kind = streams.InMemory
+	s.set(FieldKind, derived("not in the task directories %s; a suppression buffer is not either", dirs))
 }
 
 // known says whether no complete source misses the store, or a certain source
@@ -142,11 +173,12 @@ func (s *Store) mergeKind(o *Store, first bool) error {
 			s.Kind = o.Kind
 			s.set(FieldKind, theirs)
 		}
-	default: // o has candidates only
-		if !mine.Certain && !fits(s.Kind, o.Candidates) {
-			s.Kind, s.Candidates = "", slices.Clone(o.Candidates)
-			s.set(FieldKind, theirs)
-		}
+	case fits(s.Kind, o.Candidates): // o has candidates only, from here on
+	case mine.Certain:
+		s.Notes = append(s.Notes, fmt.Sprintf("kind %s (%s) does not fit: %s", s.Kind, mine.Text, theirs.Text))
+	default:
+		s.Kind, s.Candidates = "", slices.Clone(o.Candidates)
+		s.set(FieldKind, theirs)
 	}
 	return nil
 }
@@ -172,9 +204,13 @@ func intersect(a, b []streams.Kind) []streams.Kind {
 	return out
 }
 
+// joined is two reasons in one text.
 func joined(a, b string) string {
-	if a == "" || b == "" || a == b {
-		return a + strings.TrimPrefix(b, a)
+	switch {
+	case a == "" || a == b:
+		return b
+	case b == "":
+		return a
 	}
 	return a + "; " + b
 }

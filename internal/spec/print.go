@@ -42,6 +42,9 @@ func Print(w io.Writer, s *Spec, o PrintOptions) error {
 	for i := range s.Stores {
 		p.store(&s.Stores[i])
 	}
+	for _, e := range s.Excluded {
+		p.comment("", fmt.Sprintf("left out: %s: %s", e.Name, e.Why))
+	}
 	for _, n := range s.Notes {
 		p.comment("", n)
 	}

@@ -26,7 +26,13 @@ type Spec struct {
 	From     map[Field]Source // where the values above come from
 	Notes    []string         // what a reader should know; printed as comments
 	Complete bool             // the source knows all stores of the application
+	Excluded []Excluded       // stores that no restore can build
+
+	tasks map[int]string // sub-topologies whose task directories were read: the directories
 }
+
+// Excluded is a store that is left out, with the reason.
+type Excluded struct{ Name, Why string }
 
 // Store is one store with what is known of it. Zero values are not known,
 // unless From has their field.
@@ -41,6 +47,8 @@ type Store struct {
 	Candidates []streams.Kind   // what Kind may be, when it is not known
 	From       map[Field]Source // where each value comes from; without a value: why there is none
 	Notes      []string
+
+	onDisk bool // a state directory has it
 }
 
 // Field names a value as the YAML does.
@@ -272,6 +280,13 @@ func order(n *int) int {
 		return 1 << 30
 	}
 	return *n
+}
+
+// exclude leaves a store out, once.
+func (s *Spec) exclude(e Excluded) {
+	if !slices.ContainsFunc(s.Excluded, func(o Excluded) bool { return o.Name == e.Name }) {
+		s.Excluded = append(s.Excluded, e)
+	}
 }
 
 // settle ends the making of a specification from a source.

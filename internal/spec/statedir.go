@@ -23,7 +23,7 @@ func FromStateDir(dir string) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Spec{ApplicationID: filepath.Base(app)}
+	s := &Spec{ApplicationID: filepath.Base(app), tasks: map[int]string{}}
 	s.set(FieldApplicationID, certain("name of the state directory"))
 	s.set(FieldGuarantee, derived("not in a state directory"))
 	s.set(FieldKafkaVersion, derived("not in a state directory"))
@@ -187,6 +187,11 @@ func (d *dirScan) task(path, name string, task *streams.TaskID) error {
 	sub := -1
 	if task != nil {
 		sub = task.Subtopology
+		if have, ok := d.spec.tasks[sub]; !ok {
+			d.spec.tasks[sub] = name
+		} else if !strings.HasSuffix(have, "…") {
+			d.spec.tasks[sub] = have + ", …"
+		}
 	}
 	for tp := range cp {
 		d.see(seenTopic{tp.Topic, sub, name})
