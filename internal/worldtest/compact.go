@@ -43,7 +43,8 @@ func (b *Broker) Compact(ctx context.Context, topic string) error {
 }
 
 // DropTombstones compacts a topic and lets it forget deleted keys, as it does
-// after delete.retention.ms.
+// after delete.retention.ms. A topic that Compact has gone over keeps those it
+// had then: the time they may go is set at their first cleaning.
 func (b *Broker) DropTombstones(ctx context.Context, topic string) error {
 	const retention = "delete.retention.ms"
 	before, err := b.topicConfig(ctx, topic)

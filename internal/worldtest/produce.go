@@ -58,7 +58,7 @@ func convert(topic string, records []Record) []*kgo.Record {
 	return out
 }
 
-// uncompacted runs write while the topic is not compacted.
+// uncompacted runs write while the topic's cleanup policy is "delete".
 func uncompacted(ctx context.Context, bootstrap, topic string, write func() error) error {
 	policy := ""
 	err := withAdmin(bootstrap, func(admin *kadm.Client) error {

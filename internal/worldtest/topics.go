@@ -56,16 +56,20 @@ func alterTopic(ctx context.Context, admin *kadm.Client, topic string, config ma
 	return response.Err
 }
 
-// MoveLogStart deletes a partition's records before offset.
+// MoveLogStart deletes a partition's records before offset. Only topics that
+// are not just compacted allow that: the cleanup policy is then changed and
+// changed back.
 func MoveLogStart(ctx context.Context, bootstrap, topic string, partition int32, offset int64) error {
-	return withAdmin(bootstrap, func(admin *kadm.Client) error {
-		var offsets kadm.Offsets
-		offsets.AddOffset(topic, partition, offset, -1)
-		responses, err := admin.DeleteRecords(ctx, offsets)
-		if err != nil {
-			return err
-		}
-		return responses.Error()
+	return uncompacted(ctx, bootstrap, topic, func() error {
+		return withAdmin(bootstrap, func(admin *kadm.Client) error {
+			var offsets kadm.Offsets
+			offsets.AddOffset(topic, partition, offset, -1)
+			responses, err := admin.DeleteRecords(ctx, offsets)
+			if err != nil {
+				return err
+			}
+			return responses.Error()
+		})
 	})
 }
 
@@ -107,6 +111,11 @@ func TakeSnapshot(ctx context.Context, bootstrap, app string) (Snapshot, error) 
 			return err
 		}
 		offsets, err := admin.FetchOffsets(ctx, app)
+		// The first group that is asked for makes the broker create the topic of all groups.
+		for end := time.Now().Add(20 * time.Second); kerr.IsRetriable(err) && time.Now().Before(end); {
+			time.Sleep(100 * time.Millisecond)
+			offsets, err = admin.FetchOffsets(ctx, app)
+		}
 		if err != nil {
 			return err
 		}
