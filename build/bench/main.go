@@ -1,0 +1,231 @@
+// Command bench compares sstool's restore with Kafka Streams' own and with a
+// plain consume of the same changelog: the three in turn, several rounds, in
+// one run on one machine, so that only ratios count. `make bench` runs it.
+//
+// It fails when bulk is less than the factor asked for below, five times as
+// fast as Kafka Streams at least.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"sstool/internal/kafka"
+	"sstool/internal/worldtest"
+)
+
+// scenario is one changelog and what is asked of it.
+type scenario struct {
+	name string
+	gen  worldtest.GenOptions
+	part float64 // of the records asked for
+	aim  float64 // bulk against Kafka Streams, the issue's figure
+	raw  float64 // rate against the raw consume; 0: not asked
+	near bool    // the streams profile is to predict Kafka Streams' time within a quarter
+}
+
+func scenarios() []scenario {
+	kv := worldtest.GenOptions{Kind: "timestamped-kv", TombstonePct: 5}
+	with := func(f func(*worldtest.GenOptions)) worldtest.GenOptions { o := kv; f(&o); return o }
+	return []scenario{
+		{name: "kv", gen: kv, part: 1, aim: 10, raw: 0.5, near: true},
+		{name: "kv-4-partitions", gen: with(func(o *worldtest.GenOptions) { o.Partitions = 4 }), part: 1, aim: 9},
+		{name: "kv-lz4", gen: with(func(o *worldtest.GenOptions) { o.Codec = "lz4" }), part: 1, aim: 9},
+		{name: "kv-zstd", gen: with(func(o *worldtest.GenOptions) { o.Codec = "zstd" }), part: 1, aim: 9},
+		{name: "kv-unique", gen: with(func(o *worldtest.GenOptions) { o.Keys = -1 }), part: 0.5, aim: 8},
+		{name: "window", gen: with(func(o *worldtest.GenOptions) { o.Kind = "timestamped-window" }), part: 0.5, aim: 5, near: true},
+		{name: "session", gen: with(func(o *worldtest.GenOptions) { o.Kind = "session" }), part: 0.5, aim: 5},
+		{name: "versioned", gen: with(func(o *worldtest.GenOptions) { o.Kind = "versioned" }), part: 0.25, aim: 5},
+	}
+}
+
+// floor is the factor below which the benchmark fails.
+const floor = 5
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+type figures struct{ streams, bulk, raw, predict, rss, disk []float64 }
+
+func run(ctx context.Context) error {
+	binary := flag.String("sstool", "bin/sstool", "the program to measure")
+	rounds := flag.Int("rounds", 5, "rounds of each")
+	records := flag.Int64("records", 8_000_000, "records of the largest changelog")
+	only := flag.String("only", ".", "scenarios to run, a regular expression")
+	flag.Parse()
+	pick, err := regexp.Compile(*only)
+	if err != nil {
+		return err
+	}
+	if err := worldtest.Installed(); err != nil {
+		return fmt.Errorf("install Java 17 and Maven: %w", err)
+	}
+	broker, err := worldtest.NewBroker(ctx, worldtest.Options{})
+	if err != nil {
+		return err
+	}
+	defer broker.Kill()
+	harness, err := worldtest.NewHarness(worldtest.Newest)
+	if err != nil {
+		return err
+	}
+	defer harness.Close()
+	client, err := kafka.Open(ctx, kafka.Config{Bootstrap: []string{broker.Bootstrap}})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	b := &bench{ctx: ctx, binary: *binary, broker: broker, harness: harness, client: client, rounds: *rounds}
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(out, "changelog\trecords\tKafka Streams s\tbulk s\traw s\tbulk vs Kafka Streams\tbulk vs raw (rate)\tstreams profile vs Kafka Streams (time)\tpeak MiB\tstore MiB\t")
+	var failed []string
+	for _, s := range scenarios() {
+		if !pick.MatchString(s.name) {
+			continue
+		}
+		f, n, err := b.scenario(s, int64(float64(*records)*s.part))
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		speed := ratios(f.streams, f.bulk)
+		raw, predict := ratios(f.raw, f.bulk), ratios(f.predict, f.streams)
+		fmt.Fprintf(out, "%s\t%d\t%.2f\t%.2f\t%.2f\t%.1f×\t%.2f\t%.2f\t%.0f\t%.0f\t\n", s.name, n, median(f.streams), median(f.bulk), median(f.raw),
+			median(speed), median(raw), median(predict), slices.Max(f.rss)/(1<<20), median(f.disk)/(1<<20))
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		if m := median(speed); m < floor {
+			failed = append(failed, fmt.Sprintf("%s: bulk is %.1f× Kafka Streams, the floor is %d×", s.name, m, floor))
+		} else if m < s.aim {
+			fmt.Printf("  below the aim: %.1f× of %.0f×\n", m, s.aim)
+		}
+		if s.raw > 0 && median(raw) < s.raw {
+			fmt.Printf("  below the aim: %.2f of the raw rate, asked %.2f\n", median(raw), s.raw)
+		}
+		if m := median(predict); s.near && (m < 0.75 || m > 1.25) {
+			fmt.Printf("  the streams profile predicts %.2f of Kafka Streams' time, asked 0.75 to 1.25\n", m)
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%s", strings.Join(failed, "; "))
+	}
+	return nil
+}
+
+type bench struct {
+	ctx     context.Context
+	binary  string
+	broker  *worldtest.Broker
+	harness *worldtest.Harness
+	client  *kafka.Client
+	rounds  int
+}
+
+func (b *bench) scenario(s scenario, n int64) (f figures, records int64, err error) {
+	o := worldtest.RestoreTimeOptions{Bootstrap: b.broker.Bootstrap, App: "bench-" + s.name, Partitions: max(1, s.gen.Partitions), Kind: s.gen.Kind}
+	g := s.gen
+	g.Topic, g.Records = o.Changelog(), n
+	switch {
+	case g.Keys < 0:
+		g.Keys = n * 4
+	case g.Keys == 0:
+		g.Keys = n / 4
+	}
+	made, err := worldtest.Generate(b.ctx, b.broker.Bootstrap, g)
+	if err != nil {
+		return f, 0, err
+	}
+	if _, _, err := b.client.RawConsume(b.ctx, g.Topic); err != nil { // into the page cache
+		return f, 0, err
+	}
+	for range b.rounds {
+		start := time.Now()
+		if _, _, err := b.client.RawConsume(b.ctx, g.Topic); err != nil {
+			return f, 0, err
+		}
+		f.raw = append(f.raw, time.Since(start).Seconds())
+		bulk, err := b.sstool(s, "bulk", "2")
+		if err != nil {
+			return f, 0, err
+		}
+		f.bulk = append(f.bulk, bulk.Elapsed)
+		f.rss = append(f.rss, float64(bulk.Peak.Value))
+		f.disk = append(f.disk, float64(bulk.Store))
+		predicted, err := b.sstool(s, "streams", "1") // num.stream.threads is 1
+		if err != nil {
+			return f, 0, err
+		}
+		f.predict = append(f.predict, predicted.Elapsed)
+		own, err := b.harness.RestoreTime(b.ctx, o)
+		if err != nil {
+			return f, 0, err
+		}
+		f.streams = append(f.streams, own.RestoreSeconds)
+	}
+	return f, made.Records, nil
+}
+
+type report struct {
+	Elapsed float64 `json:"elapsed_seconds"`
+	Store   int64   `json:"store_bytes"`
+	Peak    struct {
+		Value int64 `json:"value"`
+	} `json:"peak_memory_bytes"`
+}
+
+// sstool measures with the program itself, as a user would.
+func (b *bench) sstool(s scenario, profile, threads string) (r report, err error) {
+	path, err := filepath.Abs(b.binary)
+	if err != nil {
+		return r, err
+	}
+	cmd := exec.CommandContext(b.ctx, path, "restore", "--measure", "--bootstrap-server", b.broker.Bootstrap, "--application-id", "bench-"+s.name,
+		"--store", "st", "--kind", s.gen.Kind, "--target-kafka", worldtest.Newest, "--profile", profile, "--threads", threads, "-o", "json")
+	switch s.gen.Kind {
+	case "timestamped-window", "session":
+		cmd.Args = append(cmd.Args, "--retention", "1h", "--segment-interval", "30m", "--as-target")
+	case "versioned":
+		cmd.Args = append(cmd.Args, "--history-retention", "1h", "--segment-interval", strconv.Itoa(5)+"m")
+	}
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(out, &r)
+}
+
+func ratios(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for i := range a {
+		out[i] = a[i] / b[i]
+	}
+	return out
+}
+
+func median(v []float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	n := len(s)
+	if n%2 == 1 {
+		return s[n/2]
+	}
+	return (s[n/2-1] + s[n/2]) / 2
+}
