@@ -9,8 +9,8 @@ func (s *Sorter) external(src []source, depth int, fn func(*Bucket) error) error
 		return err
 	}
 	half := s.t.share / 2
-	maxRows := half / (rowOverhead + 12)
-	if err := s.reserve(half, maxRows); err != nil {
+	maxRows := half / perRowBytes
+	if err := s.reserve(half-s.writeBuffer(), maxRows); err != nil {
 		return err
 	}
 	in := feed{s: s, src: src}
@@ -96,7 +96,7 @@ func (f *feed) fill(used *int) (full bool, err error) {
 	s := f.s
 	for len(f.src) > 0 {
 		src := &f.src[0]
-		rest := int64(src.n) - f.off
+		rest := src.n - f.off
 		n := int(min(int64(f.step), rest, int64(len(s.arena)-*used)))
 		if err := src.read(s.arena[*used:*used+n], f.off); err != nil {
 			return false, err
@@ -108,7 +108,7 @@ func (f *feed) fill(used *int) (full bool, err error) {
 		f.off += int64(took)
 		*used += took
 		switch {
-		case f.off == int64(src.n):
+		case f.off == src.n:
 			src.done()
 			f.src, f.off, f.at = f.src[1:], 0, place{}
 		case s.n == len(s.rows):
@@ -138,7 +138,7 @@ func (f *feed) grow(n int) error {
 	if err != nil {
 		return err
 	}
-	if w == 0 || size > int64(f.src[0].n)-f.off {
+	if w == 0 || size > f.src[0].n-f.off {
 		return errSpill()
 	}
 	if err := s.t.mem.put(s.arena); err != nil {
@@ -152,6 +152,6 @@ func (f *feed) grow(n int) error {
 // done gives back the disk space of a segment that was read.
 func (src *source) done() {
 	if src.mem == nil {
-		src.file.free(src.off, int64(src.n))
+		src.file.free(src.off, src.n)
 	}
 }

@@ -11,17 +11,12 @@ func (s *Sorter) merge(runs []run, depth int, fn func(*Bucket) error) error {
 	if err := s.release(); err != nil {
 		return err
 	}
-	window := max(min(s.t.share/64, 64<<10), tinyChunk)
-	for {
-		first := s.together(runs, window)
-		if first == len(runs) {
-			break
-		}
+	for s.together(runs) < len(runs) {
 		// Too many to read side by side: neighbours become one, which keeps
 		// the order of arrival.
 		var next []run
 		for len(runs) > 0 {
-			n := s.together(runs, window)
+			n := s.together(runs)
 			w := runWriter{s: s}
 			err := s.mergeInto(runs[:n], depth, w.copy)
 			if err != nil {
@@ -48,11 +43,16 @@ func (s *Sorter) merge(runs []run, depth int, fn func(*Bucket) error) error {
 	return s.release()
 }
 
-// together is how many of the runs can be read side by side; at least two.
-func (s *Sorter) together(runs []run, window int64) int {
+// minWindow is the least that is worth reading of a run at a time.
+const minWindow = 4 << 10
+
+// together is how many of the runs can be read side by side within half of the
+// sorter's memory; at least two.
+func (s *Sorter) together(runs []run) int {
+	least := max(min(s.t.share/64, 64<<10), minWindow)
 	var sum int64
 	for i := range runs {
-		sum += max(window, int64(runs[i].maxKey+maxHeader))
+		sum += max(least, int64(runs[i].maxKey+maxHeader))
 		if sum > s.t.share/2 && i >= 2 {
 			return i
 		}
@@ -60,11 +60,23 @@ func (s *Sorter) together(runs []run, window int64) int {
 	return len(runs)
 }
 
+// window is how much of each run to read at a time. Runs with larger keys take
+// more.
+func (s *Sorter) window(runs []run) int {
+	n := max(min(s.t.share/2/int64(len(runs)), 1<<20), minWindow)
+	for i := range runs {
+		if int64(runs[i].maxKey+maxHeader) > n {
+			return int(max(min(s.t.share/64, 64<<10), minWindow))
+		}
+	}
+	return int(n)
+}
+
 // mergeInto calls emit for each row of the runs in order; unless all rows are
 // kept, for the newest of each key.
 func (s *Sorter) mergeInto(runs []run, depth int, emit func(*reader) error) (err error) {
 	h := readers{newestFirst: !s.t.o.KeepAll}
-	window := int(min(max(s.t.share/2/int64(len(runs)+1), tinyChunk), 1<<20))
+	window := s.window(runs)
 	all := make([]*reader, len(runs))
 	defer func() {
 		for _, r := range all {
@@ -78,7 +90,7 @@ func (s *Sorter) mergeInto(runs []run, depth int, emit func(*reader) error) (err
 	for i := range runs {
 		r := &reader{s: s, off: runs[i].off, freed: runs[i].off, rest: runs[i].n, index: i, depth: depth}
 		all[i] = r
-		if r.win, err = s.t.mem.get(max(window, maxHeader)); err != nil {
+		if r.win, err = s.t.mem.get(window); err != nil {
 			return err
 		}
 		ok, err := r.next()

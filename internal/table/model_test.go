@@ -156,9 +156,6 @@ func model(c []change, keepAll bool, drop uint32) ([]result, Stats) {
 		}
 		if x.group < drop {
 			st.Dropped++
-			if x.tombstone {
-				st.Tombstones--
-			}
 			continue
 		}
 		if keepAll {
@@ -275,7 +272,46 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// TestModelCramped leaves so little room that everything is split, spilled and
+// merged, in several passes.
+func TestModelCramped(t *testing.T) {
+	for _, w := range workloads() {
+		for i, sh := range []shape{
+			{buckets: 5, chunk: 256, slab: 1024, share: 48 << 10},
+			{buckets: 2, chunk: 1024, slab: 1024, share: 20 << 10},
+			{buckets: 40, chunk: 64, slab: 640, share: 12 << 10},
+		} {
+			for _, keepAll := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%d/keepAll=%t", w.name, i, keepAll), func(t *testing.T) {
+					w.rows = min(w.rows, 6000)
+					checkShape(t, w, &sh, 1<<20, keepAll, 1+i, 0)
+				})
+			}
+		}
+	}
+}
+
+// TestDropGroup drops some, none and all groups.
+func TestDropGroup(t *testing.T) {
+	for _, w := range workloads() {
+		if w.name != "windows" && w.name != "many groups" && w.name != "groups unseen" && w.name != "zeros" {
+			continue
+		}
+		for _, drop := range []uint32{1, 25, 1004, 500_000, 1<<32 - 1} {
+			for _, keepAll := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%d/keepAll=%t", w.name, drop, keepAll), func(t *testing.T) {
+					check(t, w, 1<<20, keepAll, 2, drop)
+				})
+			}
+		}
+	}
+}
+
 func check(t *testing.T, w workload, memory int64, keepAll bool, workers int, drop uint32) {
+	checkShape(t, w, nil, memory, keepAll, workers, drop)
+}
+
+func checkShape(t *testing.T, w workload, sh *shape, memory int64, keepAll bool, workers int, drop uint32) {
 	r := rand.New(rand.NewPCG(uint64(w.rows), uint64(workers)))
 	c := w.make(r)
 	size := int64(0)
@@ -292,6 +328,9 @@ func check(t *testing.T, w workload, memory int64, keepAll bool, workers int, dr
 	tb, err := New(o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if sh != nil {
+		tb = newTable(o, *sh)
 	}
 	route(t, tb, c, workers)
 	tb.Finish()

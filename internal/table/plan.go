@@ -33,7 +33,8 @@ type splitter struct {
 
 // newPlan chooses at most buckets-1 splitters as quantiles of the samples.
 func newPlan(samples [][]Sample, buckets int) *plan {
-	all := spread(samples, buckets*sampleWeight)
+	const perBucket = 16 // more samples do not make it more even
+	all := spread(samples, buckets*perBucket)
 	slices.SortFunc(all, compareSample)
 	p := &plan{}
 	var last *Sample

@@ -13,6 +13,7 @@ type Router struct {
 	t     *Table
 	open  []stream    // by bucket
 	segs  [][]segment // by bucket: what is full
+	kept  []*byte     // full chunks that stay in memory
 	free  []byte      // the rest of the slab that chunks are cut from
 	file  spillFile
 	at    place      // group of the last row, number of the current block
@@ -28,13 +29,13 @@ type stream struct {
 	n     int   // filled
 	last  place // of the row before
 	rows  uint64
+	nulls uint64 // tombstones among them
 	bytes uint64 // in full segments
 }
 
-// segment is a piece of a bucket: in memory, or in the router's file at off.
-// Each starts with place{0, 0}.
+// segment is a piece of a bucket: n bytes at off in the router's file or, when
+// off is negative, in its chunk number -off-1. Each starts with place{0, 0}.
 type segment struct {
-	mem []byte
 	off int64
 	n   uint32
 }
@@ -53,6 +54,7 @@ func (r *Router) indexBytes() int64 {
 	for _, s := range r.segs {
 		n += cap(s) * int(unsafe.Sizeof(segment{}))
 	}
+	n += cap(r.kept) * int(unsafe.Sizeof(&r.t))
 	return int64(n)
 }
 
@@ -137,6 +139,9 @@ func (r *Router) row(group uint32, key []byte, vlen int, tombstone bool) []byte 
 		b[0], b[1], n = byte(len(key)<<1), byte(vlen+1), 2
 	} else {
 		n = putHeader(b, uint32(len(key)), uint32(vlen), tombstone, r.t.o.KeepAll, &s.last, r.at)
+		if tombstone {
+			s.nulls++
+		}
 	}
 	n += copy(b[n:], key)
 	s.n += n + vlen
@@ -159,7 +164,8 @@ func (r *Router) roll(bk, need int) *stream {
 	case s.buf == nil: // chunks that are open are accounted for from the start
 		s.buf = r.newChunk()
 	case r.t.kept.Add(int64(r.t.chunk)) <= r.t.keepLimit:
-		r.seal(bk, segment{mem: s.buf[:s.n], n: uint32(s.n)})
+		r.kept = append(r.kept, &s.buf[0])
+		r.seal(bk, segment{off: -int64(len(r.kept)), n: uint32(s.n)})
 		s.buf = r.newChunk()
 	default:
 		r.t.kept.Add(-int64(r.t.chunk))
@@ -215,8 +221,12 @@ func (r *Router) large(group uint32, key, ts, value []byte, tombstone bool) {
 	}
 	n += len(key) + vlen
 	r.segs[bk] = append(r.segs[bk], segment{off: off, n: uint32(n)})
-	r.open[bk].bytes += uint64(n)
-	r.open[bk].rows++
+	s := &r.open[bk]
+	s.bytes += uint64(n)
+	s.rows++
+	if tombstone {
+		s.nulls++
+	}
 }
 
 // newChunk cuts a chunk from the slab.
@@ -247,5 +257,5 @@ func (r *Router) abandon() {
 	r.fail(errClosed())
 	clear(r.open)
 	clear(r.segs)
-	r.free = nil
+	r.kept, r.free = nil, nil
 }

@@ -1,5 +1,8 @@
 package table
 
+// writeBuffer is what a runWriter holds.
+func (s *Sorter) writeBuffer() int64 { return min(s.t.share/16, 256<<10) }
+
 // run is a sorted piece of a bucket in the sorter's file.
 type run struct {
 	off, n int64
@@ -71,7 +74,7 @@ func (w *runWriter) copy(r *reader) error {
 // room empties the buffer unless it has room for n bytes.
 func (w *runWriter) room(n int) error {
 	if w.buf == nil {
-		b, err := w.s.t.mem.get(int(max(min(w.s.t.share/16, 256<<10), 2*maxHeader)))
+		b, err := w.s.t.mem.get(int(w.s.writeBuffer()))
 		if err != nil {
 			return err
 		}

@@ -69,10 +69,11 @@ type ent struct {
 	row   uint32
 }
 
-// source is a segment and the file it is in, if it is in one.
+// source is where a segment's n bytes are: in mem, or else at off in a file.
 type source struct {
-	segment
-	file *spillFile
+	mem    []byte
+	file   *spillFile
+	off, n int64
 }
 
 // NewSorter returns a sorter; there should be no more than Options.Workers.
@@ -110,17 +111,18 @@ func (s *Sorter) release() error {
 // memory. Each bucket is loaded once.
 func (s *Sorter) Load(bucket int, fn func(*Bucket) error) (Stats, error) {
 	t := s.t
-	s.stats = Stats{}
 	if t.closed.Load() {
 		return Stats{}, errClosed()
 	}
-	size, rows := t.size(bucket)
+	size, rows, nulls := t.size(bucket)
+	s.stats = Stats{Rows: rows, Tombstones: nulls}
 	if rows == 0 {
-		return Stats{}, nil
+		return s.stats, nil
 	}
 	depth, maxGroup := t.plan.known(bucket)
 	if maxGroup < t.drop {
-		return Stats{Rows: rows, Dropped: rows}, nil
+		s.stats.Dropped = rows
+		return s.stats, nil
 	}
 	src := t.segments(bucket)
 	if size+metaBytes(rows) > t.share {
@@ -174,7 +176,7 @@ func (src *source) read(b []byte, off int64) error {
 }
 
 // metaBytes is the memory that sorting rows takes beside their bytes.
-func metaBytes(rows int64) int64 { return rows*rowOverhead + int64(tableSize(int(rows)))*4 }
+func metaBytes(rows int64) int64 { return rows*rowBytes + int64(tableSize(int(rows)))*4 }
 
 func tableSize(rows int) int { return 1 << bits.Len(uint(rows+rows/2)) }
 
@@ -257,8 +259,6 @@ func (s *Sorter) scan(off, n int, at *place) (int, error) {
 			break
 		}
 		o = ko + klen + vlen
-		s.stats.Rows++
-		s.stats.Tombstones += int64(tomb)
 		if at.group < s.t.drop {
 			s.stats.Dropped++
 			continue

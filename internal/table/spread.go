@@ -2,7 +2,6 @@ package table
 
 import (
 	"bytes"
-	"math/bits"
 	"slices"
 )
 
@@ -13,95 +12,146 @@ import (
 // keys that grow with time fill the gaps between places, where no sample fell.
 func spread(places [][]Sample, want int) []Sample {
 	var sorted [][]Sample
-	var alphabet [256]bool
-	n := 0
 	for _, p := range places {
 		if len(p) > 0 {
 			s := slices.Clone(p)
 			slices.SortStableFunc(s, compareSample)
 			sorted = append(sorted, s)
-			n += len(s)
-			for _, x := range s {
-				for _, c := range x.Key[:min(len(x.Key), 256)] {
-					alphabet[c] = true
-				}
-			}
 		}
 	}
+	all := slices.Concat(sorted...)
 	if len(sorted) < 2 {
-		return slices.Concat(sorted...)
+		return all
 	}
-	digits := newAlphabet(&alphabet)
+	digits := newNumerals(all)
 	var out []Sample
 	for i := range len(sorted) - 1 {
 		a, b := sorted[i], sorted[i+1]
 		m := max(want/(len(sorted)-1), (len(a)+len(b))/2)
 		for j := range m {
-			// Low-discrepancy fractions (golden ratio) over all quantiles.
+			// Quantiles in turn, with golden-ratio fractions: both evenly covered.
 			q := (float64(j) + 0.5) / float64(m)
-			f := frac(float64(j) * 0.6180339887498949)
+			f := float64(j) * 0.6180339887498949
+			f -= float64(int(f))
 			out = append(out, digits.between(a[int(q*float64(len(a)))], b[int(q*float64(len(b)))], f))
 		}
 	}
 	return out
 }
 
-func frac(x float64) float64 { return x - float64(int64(x)) }
+// numerals reads keys as numbers whose digits are the bytes that occur at each
+// position, so that keys of decimal digits, hexadecimal ones or raw bytes can
+// be interpolated alike.
+type numerals []position
 
-// alphabet numbers the bytes that occur in keys, so that keys of decimal digits
-// or letters are evenly spaced as numbers.
-type alphabet struct {
+// position holds the bytes that may occur at a position, ascending, and of each
+// byte how many of them are smaller.
+type position struct {
 	bytes []byte
-	rank  [256]uint8
-	width int // digits that fit a number
+	rank  [256]uint16
 }
 
-func newAlphabet(seen *[256]bool) *alphabet {
-	a := &alphabet{}
-	for c := range seen {
-		a.rank[c] = uint8(max(len(a.bytes)-1, 0)) // an unseen byte counts as the one before
-		if seen[c] {
-			a.rank[c] = uint8(len(a.bytes))
-			a.bytes = append(a.bytes, byte(c))
+func newNumerals(samples []Sample) numerals {
+	out := make(numerals, 0, 64)
+	for at := range cap(out) {
+		var seen [256]bool
+		n, text := 0, 0
+		for _, s := range samples {
+			if at < len(s.Key) {
+				c := s.Key[at]
+				seen[c] = true
+				n++
+				if class(c, true) > 0 {
+					text++
+				}
+			}
+		}
+		if n == 0 {
+			break
+		}
+		// A few odd keys do not make text binary.
+		out = append(out, newPosition(&seen, text*20 >= n*19))
+	}
+	return out
+}
+
+// newPosition takes the bytes seen at a position and those between them (in
+// text: of the same class), which can be expected as well.
+func newPosition(seen *[256]bool, text bool) position {
+	var low, high [4]int // by class; high is exclusive
+	for c := 255; c >= 0; c-- {
+		if k := class(byte(c), text); seen[c] && k >= 0 {
+			if high[k] == 0 {
+				high[k] = c + 1
+			}
+			low[k] = c
 		}
 	}
-	a.width = 52 / max(bits.Len(uint(len(a.bytes))), 1)
-	return a
+	var p position
+	for c := range 256 {
+		p.rank[c] = uint16(len(p.bytes))
+		if k := class(byte(c), text); k >= 0 && low[k] <= c && c < high[k] {
+			p.bytes = append(p.bytes, byte(c))
+		}
+	}
+	return p
+}
+
+// class tells decimal digits and the two cases of letters apart, and other
+// bytes from those by -1; without text all bytes are alike.
+func class(c byte, text bool) int {
+	switch {
+	case !text:
+		return 0
+	case '0' <= c && c <= '9':
+		return 1
+	case 'A' <= c && c <= 'Z':
+		return 2
+	case 'a' <= c && c <= 'z':
+		return 3
+	}
+	return -1
 }
 
 // between returns the sample at fraction f of the way from a to b.
-func (al *alphabet) between(a, b Sample, f float64) Sample {
+func (nu numerals) between(a, b Sample, f float64) Sample {
 	if a.Group != b.Group {
-		x := a
-		if f >= 0.5 {
-			x = b
+		g := uint32(float64(a.Group) + (float64(b.Group)-float64(a.Group))*f + 0.5)
+		if g == a.Group || g != b.Group && f < 0.5 {
+			return Sample{g, a.Key}
 		}
-		x.Group = uint32(float64(a.Group) + (float64(b.Group)-float64(a.Group))*f)
-		return x
+		return Sample{g, b.Key}
 	}
-	if bytes.Equal(a.Key, b.Key) {
+	p := len(commonPrefix(a.Key, b.Key))
+	if bytes.Equal(a.Key, b.Key) || p >= len(nu) {
 		return a
 	}
-	p := commonPrefix(a.Key, b.Key)
-	x, y := al.number(a.Key[len(p):]), al.number(b.Key[len(p):])
+	// As many digits as a float64 holds exactly.
+	radix, n := uint64(1), p
+	for n < len(nu) && radix*uint64(len(nu[n].bytes)) < 1<<52 {
+		radix *= uint64(len(nu[n].bytes))
+		n++
+	}
+	x, y := float64(nu.number(a.Key, p, n)), float64(nu.number(b.Key, p, n))
 	v := uint64(x + (y-x)*f)
-	key := make([]byte, len(p)+al.width)
-	copy(key, p)
-	base := uint64(max(len(al.bytes), 1))
-	for i := len(key) - 1; i >= len(p); i-- {
-		key[i] = al.bytes[v%base]
-		v /= base
+	key := make([]byte, n)
+	copy(key, a.Key[:p])
+	for i := n - 1; i >= p; i-- {
+		d := nu[i].bytes
+		key[i] = d[v%uint64(len(d))]
+		v /= uint64(len(d))
 	}
 	return Sample{Group: a.Group, Key: key}
 }
 
-// number reads the first digits of a key suffix.
-func (al *alphabet) number(s []byte) float64 {
-	x, base := 0.0, float64(max(len(al.bytes), 1))
-	for i := range al.width {
-		x *= base
-		if i < len(s) {
-			x += float64(al.rank[s[i]])
+// number reads positions p to n of a key.
+func (nu numerals) number(key []byte, p, n int) uint64 {
+	x := uint64(0)
+	for i := p; i < n; i++ {
+		d := &nu[i]
+		x *= uint64(len(d.bytes))
+		if i < len(key) {
+			x += min(uint64(d.rank[key[i]]), uint64(len(d.bytes)-1))
 		}
 	}
 	return x

@@ -18,27 +18,17 @@ package table
 
 import (
 	"cmp"
-	"math/bits"
 	"sync/atomic"
+	"unsafe"
 
 	"sstool/internal/op"
 )
 
-// Sizes that shape a table. The bucket size is small enough to sort inside the
-// CPU's caches and large enough that its segments are worth a read each.
 const (
-	bucketBytes  = 8 << 20
-	maxBuckets   = 4096
-	maxChunk     = 64 << 10
-	wantedChunk  = 32 << 10 // below this, larger buckets are preferred
-	minChunk     = 16 << 10
-	tinyChunk    = 4 << 10
-	maxSorter    = 96 << 20
-	maxSeq       = 1<<31 - 1
 	minMemory    = 1 << 20
+	workerMemory = 256 << 10
 	defaultMem   = 128 << 20
-	rowOverhead  = 32 + 2*16 + 24 + 8 // per row in a sorter; the hash table's power of two is counted apart
-	sampleWeight = 16                 // interpolated samples per bucket
+	maxSeq       = 1<<31 - 1
 )
 
 // Sample is one sampled row.
@@ -50,8 +40,8 @@ type Sample struct {
 // Options say how large a table may grow and what its rows look like.
 type Options struct {
 	// Memory bounds all buffers of the table: kept rows, open chunks of
-	// routers, sorters. At least 1 MiB; 0 means 128 MiB. A single row larger
-	// than its share is held nevertheless.
+	// routers, sorters. At least 1 MiB and 256 KiB per worker; 0 means 128 MiB.
+	// A single row larger than its share is held nevertheless.
 	Memory int64
 	// TempDir exists already; spill files live there, removed by Close at the
 	// latest.
@@ -59,10 +49,12 @@ type Options struct {
 	// Workers is how many routers, and later how many sorters, exist at once;
 	// Memory is divided among them. 0 means 1.
 	Workers int
-	// EstimatedBytes is roughly the sum of all keys and values.
-	EstimatedBytes int64
-	// Samples are sampled rows: one list per sampled place, the places in
-	// arrival order (so that keys that grow with time are understood).
+	// EstimatedBytes is roughly the sum of all keys and values, EstimatedRows
+	// the number of rows; where they are wrong, it takes longer.
+	EstimatedBytes, EstimatedRows int64
+	// Samples are sampled rows: one list per sampled place. Places are in
+	// arrival order and evenly spaced, the first and the last at the ends, so
+	// that keys that grow with time are understood. 1000 rows in all are enough.
 	Samples [][]Sample
 	// KeepAll keeps every row of a key, in order, instead of the newest only.
 	KeepAll bool
@@ -92,13 +84,11 @@ func (s *Stats) Add(o Stats) {
 // Table is made by New, filled through Routers, sealed by Finish and emptied
 // through Sorters.
 type Table struct {
-	o         Options
-	mem       memory
-	plan      *plan
-	chunk     int   // bytes of one open chunk
-	slab      int   // chunks are cut from slabs of this size
-	share     int64 // memory of one sorter
-	keepLimit int64
+	o    Options
+	mem  memory
+	plan *plan
+	shape
+	keepLimit int64 // bytes of full chunks that may stay in memory
 	kept      atomic.Int64
 	disk      gauge // bytes in temporary files
 	routers   registry[*Router]
@@ -113,36 +103,19 @@ func New(o Options) (*Table, error) {
 	if o.Memory == 0 {
 		o.Memory = defaultMem
 	}
-	if o.Memory < minMemory {
-		return nil, op.Errorf(op.Usage, "memory for sorting: %d bytes is too little", o.Memory).WithTry("give at least 1 MiB")
-	}
 	o.Workers = max(o.Workers, 1)
-	t := &Table{o: o}
-	w := int64(o.Workers)
-	// A quarter of the memory for open chunks, half for sorters, the rest (and
-	// what open chunks leave over) keeps rows that need not be spilled.
-	open := max(o.Memory/(4*w), 2*tinyChunk)
-	t.share = min(max(o.Memory/(2*w), 128<<10), maxSorter)
-	buckets, chunk := shape(o.EstimatedBytes, open, t.share, o.Workers)
-	t.plan = newPlan(o.Samples, buckets)
-	t.chunk = chunk
-	t.slab = chunk * int(min(max(open/8, int64(chunk)), 2<<20)/int64(chunk))
-	t.keepLimit = o.Memory - w*(t.share+int64(t.plan.buckets())*int64(chunk)+int64(t.slab))
-	return t, nil
+	if need := max(minMemory, int64(o.Workers)*workerMemory); o.Memory < need {
+		return nil, op.Errorf(op.Usage, "sort rows with %d workers: %d bytes of memory are too little", o.Workers, o.Memory).
+			WithTry("give at least %d KiB of memory, or use fewer threads", need>>10)
+	}
+	return newTable(o, newShape(o)), nil
 }
 
-// shape chooses the number of buckets and the size of an open chunk for a
-// router that may hold open bytes and sorters that may hold share bytes.
-func shape(estimate, open, share int64, workers int) (buckets, chunk int) {
-	sortable := max(share/3, 32<<10) // leaves room for row overhead and uneven buckets
-	want := func(per int64) int64 { return max(estimate/min(per, sortable), 2, int64(2*workers)) }
-	n := want(bucketBytes)
-	if open/n < wantedChunk {
-		n = want(sortable)
-	}
-	n = min(n, maxBuckets, max(open/minChunk, 2))
-	c := min(open/n, maxChunk)
-	return int(n), max(1<<(bits.Len64(uint64(c))-1), tinyChunk)
+func newTable(o Options, sh shape) *Table {
+	t := &Table{o: o, shape: sh, plan: newPlan(o.Samples, sh.buckets)}
+	w, n := int64(o.Workers), int64(t.plan.buckets())
+	t.keepLimit = o.Memory - w*(t.share+n*int64(t.chunk)+int64(t.slab)) - t.index
+	return t
 }
 
 // Buckets is the number of key ranges.
@@ -169,14 +142,15 @@ func (t *Table) DropGroup(before uint32) { t.drop = before }
 // Finish seals the table: no block may follow. All routers have ended theirs.
 func (t *Table) Finish() { t.done = true }
 
-// size is what was added to a bucket.
-func (t *Table) size(bucket int) (bytes, rows int64) {
+// size is what was added to a bucket: encoded bytes, rows, tombstones.
+func (t *Table) size(bucket int) (bytes, rows, nulls int64) {
 	for _, r := range t.routers.all() {
 		s := &r.open[bucket]
 		rows += int64(s.rows)
+		nulls += int64(s.nulls)
 		bytes += int64(s.bytes) + int64(s.n)
 	}
-	return bytes, rows
+	return bytes, rows, nulls
 }
 
 // Close frees all memory and removes the spill files. It may be called at any
@@ -204,10 +178,14 @@ func (t *Table) segments(bucket int) []source {
 	var out []source
 	for _, r := range t.routers.all() {
 		for _, sg := range r.segs[bucket] {
-			out = append(out, source{segment: sg, file: &r.file})
+			src := source{off: sg.off, n: int64(sg.n), file: &r.file}
+			if sg.off < 0 {
+				src.mem = unsafe.Slice(r.kept[-sg.off-1], sg.n)
+			}
+			out = append(out, src)
 		}
 		if s := &r.open[bucket]; s.n > 0 {
-			out = append(out, source{segment: segment{mem: s.buf[:s.n], n: uint32(s.n)}})
+			out = append(out, source{mem: s.buf[:s.n], n: int64(s.n)})
 		}
 	}
 	return out
