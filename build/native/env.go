@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -15,20 +15,19 @@ const linkTag = "grocksdb_no_link"
 
 // exports are the lines that make a plain go command build against lib.
 // goflags is what the user has set already and is kept.
-func exports(lib *library, goflags string, relative bool) []string {
-	rpath := lib.libDir()
-	if relative {
-		rpath = "$ORIGIN"
-		if runtime.GOOS == "darwin" {
-			rpath = "@loader_path"
-		}
-	}
+//
+// The rpath goes to the linker only and not into CGO_LDFLAGS, on which Go's
+// build cache depends: so `make build`, which wants another rpath, does not
+// compile grocksdb again, which takes half a minute.
+func exports(lib *library, goflags string) []string {
+	goflags = withTag(goflags, linkTag)
+	goflags = withLinker(goflags, "-extldflags="+quoteWord("-Wl,-rpath,"+lib.libDir()))
 	return []string{
 		"export CGO_ENABLED=1",
 		// Naming CGO_CFLAGS replaces Go's default, so -O2 has to be said again.
-		"export CGO_CFLAGS=" + quote("-O2 -g "+flagWord("-I"+lib.includeDir())),
-		"export CGO_LDFLAGS=" + quote(strings.Join([]string{flagWord("-L" + lib.libDir()), "-lrocksdb", flagWord("-Wl,-rpath," + rpath)}, " ")),
-		"export GOFLAGS=" + quote(withTag(goflags, linkTag)),
+		"export CGO_CFLAGS=" + quote("-O2 -g "+quoteWord("-I"+lib.includeDir())),
+		"export CGO_LDFLAGS=" + quote(quoteWord("-L"+lib.libDir())+" -lrocksdb"),
+		"export GOFLAGS=" + quote(goflags),
 	}
 }
 
@@ -41,12 +40,12 @@ func withTag(goflags, tag string) string {
 		if tags, ok := strings.CutPrefix(name, "tags="); ok && !found {
 			found = true
 			list := strings.FieldsFunc(tags, func(r rune) bool { return r == ',' || r == ' ' })
-			if !contains(list, tag) {
+			if !slices.Contains(list, tag) {
 				list = append(list, tag)
 			}
 			f = "-tags=" + strings.Join(list, ",")
 		}
-		out = append(out, flagWord(f))
+		out = append(out, quoteWord(f))
 	}
 	if !found {
 		out = append(out, "-tags="+tag)
@@ -54,13 +53,24 @@ func withTag(goflags, tag string) string {
 	return strings.Join(out, " ")
 }
 
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
+// withLinker adds a flag for the linker to the -ldflags entry of a GOFLAGS
+// value; of several entries the go command takes the last one.
+func withLinker(goflags, flag string) string {
+	fields, _ := splitFlags(goflags)
+	ldflags, out := "", []string{}
+	for _, f := range fields {
+		if l, ok := strings.CutPrefix(strings.TrimPrefix(f, "-"), "-ldflags="); ok {
+			ldflags = l
+		} else if l, ok := strings.CutPrefix(f, "-ldflags="); ok {
+			ldflags = l
+		} else {
+			out = append(out, quoteWord(f))
 		}
 	}
-	return false
+	if !strings.Contains(ldflags, flag) {
+		ldflags = strings.TrimSpace(ldflags + " " + flag)
+	}
+	return strings.Join(append(out, quoteWord("-ldflags="+ldflags)), " ")
 }
 
 // splitFlags splits as the go command splits GOFLAGS and CC: at spaces, a
@@ -84,9 +94,10 @@ func splitFlags(s string) (fields []string, ok bool) {
 	return fields, true
 }
 
-// flagWord quotes one flag for the go command when it holds a space.
-func flagWord(s string) string {
-	if !strings.ContainsAny(s, " \t\n") {
+// quoteWord quotes one flag for the go command when it holds a space. There is
+// no escape character: a flag with a space and both quotes cannot be written.
+func quoteWord(s string) string {
+	if !strings.ContainsAny(s, " \t\n'\"") {
 		return s
 	}
 	if strings.Contains(s, "'") {

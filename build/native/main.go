@@ -11,12 +11,11 @@ import (
 	"os/exec"
 )
 
-const usage = `usage: go run ./build/native <command>
+const usage = `usage: native <command>
 
-  env [-relative]  print export lines for building against RocksDB; with
-                   -relative the binary looks for the library beside itself
-  copy DIR         put the shared library into DIR, for a binary in DIR
-  path             print the folder with include/ and lib/
+  env       print export lines for building against RocksDB
+  copy DIR  put the shared library into DIR, for a binary in DIR
+  path      print the folder with include/ and lib/
 `
 
 func main() {
@@ -41,16 +40,14 @@ func run(args []string) error {
 	case args[0] == "copy" && len(args) == 2:
 		return lib.copyTo(args[1])
 	case args[0] == "env" && len(args) == 1:
-		return printEnv(lib, false)
-	case args[0] == "env" && len(args) == 2 && args[1] == "-relative":
-		return printEnv(lib, true)
+		return printEnv(lib)
 	}
 	return fmt.Errorf("unknown command %q\n%s", args, usage)
 }
 
 // printEnv prints the export lines, after checking that what they promise can
 // work: cgo without a C compiler fails with a message nobody understands.
-func printEnv(lib *library, relative bool) error {
+func printEnv(lib *library) error {
 	cc, err := goEnv("CC")
 	if err != nil {
 		return err
@@ -65,7 +62,7 @@ func printEnv(lib *library, relative bool) error {
 	if err != nil {
 		return err
 	}
-	for _, line := range exports(lib, flags, relative) {
+	for _, line := range exports(lib, flags) {
 		fmt.Println(line)
 	}
 	return nil
