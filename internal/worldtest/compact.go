@@ -144,8 +144,3 @@ func (b *Broker) awaitCleaner(ctx context.Context, topic string, target map[int3
 		}
 	}
 }
-
-// Client is a plain client of the broker; the caller closes it.
-func (b *Broker) Client(opts ...kgo.Opt) (*kgo.Client, error) {
-	return kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(b.Bootstrap)}, opts...)...)
-}

@@ -207,6 +207,13 @@ func (h *Harness) Describe(ctx context.Context, a App) (string, error) {
 	return text, h.session.do(ctx, &text, "describe", a.args()...)
 }
 
+// ClusterID connects with a Java client properties file, as Kafka's own tools
+// would, and returns the cluster's id.
+func (h *Harness) ClusterID(ctx context.Context, commandConfig string) (string, error) {
+	var id string
+	return id, h.session.do(ctx, &id, "cluster-id", "--command-config", commandConfig)
+}
+
 // java is a command of the harness; its arguments follow.
 func (h *Harness) java(flags ...string) *exec.Cmd {
 	flags = append(flags, "-Xshare:auto", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",

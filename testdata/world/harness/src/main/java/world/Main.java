@@ -1,7 +1,11 @@
 package world;
 
+import java.io.InputStream;
+import java.nio.file.Files;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Properties;
+import org.apache.kafka.clients.admin.Admin;
 
 /**
  * Real Kafka Streams applications, driven from outside: {@code Main <command> [--name value]…} runs one command and prints
@@ -18,6 +22,7 @@ import java.util.List;
  *   <li>{@code describe} prints the topology
  *   <li>{@code dump-rows} writes every row below {@code --state} to {@code --out}, as {@link RowDump} says
  *   <li>{@code restore-time} is the benchmark of {@link RestoreTime}
+ *   <li>{@code cluster-id} connects with the client properties file {@code --command-config}
  * </ul>
  */
 public final class Main {
@@ -48,8 +53,22 @@ public final class Main {
         return Json.write(RowDump.run(args.path("state"), args.path("out")));
       case "restore-time":
         return Json.write(RestoreTime.run(args));
+      case "cluster-id":
+        return Json.write(clusterId(args));
       default:
         throw new IllegalArgumentException("unknown command " + command);
+    }
+  }
+
+  private static String clusterId(Args args) throws Exception {
+    Properties config = new Properties();
+    try (InputStream in = Files.newInputStream(args.path("command-config"))) {
+      config.load(in);
+    }
+    config.put("default.api.timeout.ms", "10000");
+    config.put("request.timeout.ms", "10000");
+    try (Admin admin = Admin.create(config)) {
+      return admin.describeCluster().clusterId().get();
     }
   }
 }
