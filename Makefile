@@ -35,7 +35,7 @@ demo: build ## build, then replay a changelog into a store and see where the tim
 
 build: native ## build bin/sstool with its RocksDB library beside it; the folder can be moved
 	@$(WITH_ROCKS) $(GO) build -buildvcs=auto -o $(BIN)/sstool \
-		-ldflags '-X sstool/cmd.version=$(VERSION) -X sstool/cmd.commit=$(COMMIT) -extldflags=-Wl,-rpath,$(ORIGIN)' ./cmd/sstool
+		-ldflags '-X sstool/cmd.version=$(VERSION) -X sstool/cmd.commit=$(COMMIT) -r=$(ORIGIN)' ./cmd/sstool
 	@$(NATIVE) copy $(BIN)
 
 test: lint ## lint, the suite without cgo, the suite with RocksDB, and real Kafka when Java 17 and Maven are there

@@ -21,7 +21,7 @@ const linkTag = "grocksdb_no_link"
 // compile grocksdb again, which takes half a minute.
 func exports(lib *library, goflags string) []string {
 	goflags = withTag(goflags, linkTag)
-	goflags = withLinker(goflags, "-extldflags="+quoteWord("-Wl,-rpath,"+lib.libDir()))
+	goflags = withLinker(goflags, quoteWord("-r="+lib.libDir()))
 	return []string{
 		"export CGO_ENABLED=1",
 		// Naming CGO_CFLAGS replaces Go's default, so -O2 has to be said again.

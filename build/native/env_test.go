@@ -73,7 +73,7 @@ func TestExportsSurviveTheShell(t *testing.T) {
 	got := strings.Split(strings.TrimSpace(string(out)), "\n")
 	want := []string{
 		"1", `-O2 -g "-I/a b/inc'l"`, "'-L/a b/lib' -lrocksdb",
-		`-mod=mod -tags=grocksdb_no_link "-ldflags=-extldflags='-Wl,-rpath,/a b/lib'"`,
+		`-mod=mod -tags=grocksdb_no_link "-ldflags='-r=/a b/lib'"`,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\n got %q\nwant %q", got, want)
