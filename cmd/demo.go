@@ -57,12 +57,12 @@ func newDemo(a *app) *cobra.Command {
 
 // demo is the command: cluster → restore --measure → suggestions.
 func (a *app) demo(ctx context.Context, f *demoFlags) (err error) {
+	if f.records < 1 {
+		return op.Errorf(op.Usage, "--records counts from 1, not %d", f.records)
+	}
 	if rocksVersion() == "" {
 		return op.Errorf(op.Failed, "this sstool was built without RocksDB (CGO_ENABLED=0), which the demo restores into").
 			WithTry("make build")
-	}
-	if f.records < 1 {
-		return op.Errorf(op.Usage, "--records counts from 1, not %d", f.records)
 	}
 	if f.keep && f.listen == "" {
 		f.listen = demoAddress

@@ -8,9 +8,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker: -ldflags "-X sstool/cmd.version=1.2.3". Nothing
-// else writes it.
-var version = "dev"
+// The linker sets these (Makefile: -X sstool/cmd.version=…); nothing else
+// writes them. Without a commit the one Go stamped is shown.
+var (
+	version = "dev"
+	commit  = ""
+)
 
 // versionDoc is what sstool version prints.
 type versionDoc struct {
@@ -50,25 +53,32 @@ RocksDB library it is linked with, and the Go version.`,
 }
 
 func buildVersion(rocksdb string) versionDoc {
-	d := versionDoc{Version: version, Commit: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	d := versionDoc{Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if rocksdb != "" {
 		d.RocksDB = &rocksdb
 	} else {
 		d.Reason = "built without RocksDB (CGO_ENABLED=0)"
 	}
+	if d.Commit == "" {
+		d.Commit = stampedCommit()
+	}
+	return d
+}
+
+// stampedCommit is what the go command wrote into the binary.
+func stampedCommit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return d
+		return "unknown"
 	}
-	dirty := ""
+	revision, dirty := "unknown", ""
 	for _, s := range info.Settings {
 		switch {
 		case s.Key == "vcs.revision":
-			d.Commit = s.Value
+			revision = s.Value
 		case s.Key == "vcs.modified" && s.Value == "true":
 			dirty = "-modified"
 		}
 	}
-	d.Commit = fmt.Sprintf("%.12s%s", d.Commit, dirty)
-	return d
+	return fmt.Sprintf("%.12s%s", revision, dirty)
 }
