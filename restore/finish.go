@@ -46,7 +46,8 @@ func (p *Plan) checkpointOffset(u *Unit, c Counts, part int32) (offset int64, li
 	}
 	if u.Request.Global {
 		// GlobalStateManagerImpl: the next offset, not the last applied.
-		return r.To, r.To > 0
+		next := max(r.From, r.To) // a resumed one may be past the last stable offset
+		return next, next > 0
 	}
 	if c.LastApplied >= 0 {
 		return c.LastApplied, true

@@ -19,7 +19,7 @@ func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 		return err
 	}
 	defer lock.release()
-	note, err := recoverTarget(o.Into, o.ApplicationID)
+	recovered, note, err := recoverTarget(o.Into, o.ApplicationID)
 	if err != nil {
 		return err
 	}
@@ -27,14 +27,29 @@ func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 		sink.Warn(o.Into, note)
 	}
 	// The plan may be older than the lock, and recovery may have finished a task.
-	if err := p.checkTarget(); err != nil {
+	if err := p.recheck(recovered); err != nil {
 		return err
 	}
 	build := buildDir(o.Into, o.ApplicationID)
 	if err := os.MkdirAll(build, 0o750); err != nil {
 		return err
 	}
-	defer os.RemoveAll(build)
+	defer func() {
+		// A placement that failed half-way is completed by the next run.
+		if !fileExists(journalFile(o.Into, o.ApplicationID)) {
+			os.RemoveAll(build)
+		}
+	}()
+	for _, t := range p.Tasks {
+		final := filepath.Join(appDir(o.Into, o.ApplicationID), t.Name())
+		if same, err := sameFileSystem(build, final); err != nil || !same {
+			if err != nil {
+				return err
+			}
+			return op.Errorf(op.Precondition, "%s lies on another file system than %s: what is built cannot be renamed into it", final, build).
+				WithTry("--into the directory that is on that file system")
+		}
+	}
 	sink.Emit(op.Event{Type: op.Phase, Name: "restore"})
 	r := p.newRun(sink)
 	start := time.Now()

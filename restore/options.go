@@ -138,10 +138,20 @@ func (o *Options) Validate() error {
 	case o.FromCheckpoint && o.partial():
 		return op.Errorf(op.Usage, "--from-checkpoint goes to the changelog's end: --to-offset and --to-time do not fit")
 	}
+	// Names become paths.
+	if err := streams.ValidateApplicationID(o.ApplicationID); err != nil {
+		return err
+	}
+	if o.ApplicationID == ownName {
+		return op.Errorf(op.Usage, "application id %q is the name of this program's own directory", ownName)
+	}
 	seen := map[string]bool{}
 	for _, s := range o.Stores {
 		if s.Name == "" {
 			return op.Errorf(op.Usage, "a store without a name")
+		}
+		if err := streams.ValidateStoreName("", s.Name); err != nil {
+			return err
 		}
 		if seen[s.Name] {
 			return op.Errorf(op.Usage, "store %q is given twice", s.Name)

@@ -15,7 +15,9 @@ import (
 
 // Everything of ours lives in <state.dir>/.sstool: never inside an
 // application's directory, where Kafka Streams 4.4 dies on strays.
-func ownDir(stateDir string) string { return filepath.Join(stateDir, ".sstool") }
+const ownName = ".sstool"
+
+func ownDir(stateDir string) string { return filepath.Join(stateDir, ownName) }
 
 func buildDir(stateDir, appID string) string {
 	return filepath.Join(ownDir(stateDir), "build-"+appID)
@@ -29,6 +31,8 @@ func journalFile(stateDir, appID string) string {
 
 // placement is the journal of putting one task in place. It is on disk before
 // the first move, so that a run killed in between is completed by the next.
+// Its paths are relative to the state directory: the next run may name that
+// differently.
 type placement struct {
 	Task       string                   `json:"task"`
 	TaskDir    string                   `json:"task_dir"`
@@ -39,9 +43,12 @@ type placement struct {
 	Partial    bool                     `json:"partial"` // a scratch copy: no checkpoint, no ledger
 }
 
+// move is one rename. Files is the fingerprint of what is moved: it tells
+// whether the move is done, still to do, or overtaken by somebody else.
 type move struct {
-	From string `json:"from"`
-	To   string `json:"to"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Files string `json:"files"`
 }
 
 type checkpointLine struct {
@@ -49,221 +56,259 @@ type checkpointLine struct {
 	Offset int64                  `json:"offset"`
 }
 
-// storeID identifies a restored store in the ledger.
-type storeID struct {
-	Topic      string    `json:"topic"`
-	Offset     int64     `json:"offset"`
-	ClusterID  string    `json:"cluster_id"`
-	FinishedAt time.Time `json:"finished_at"`
-}
+// errOvertaken says that what a placement was about has changed meanwhile.
+var errOvertaken = errors.New("the stores have been changed since")
 
 // apply carries the placement out; every step may have been done before.
 //
 // Order matters. A store that is absent while its checkpoint line stands would
 // be taken for an empty store that is up to date, so the line goes first.
 func (p *placement) apply(stateDir, appID string) error {
-	cp := filepath.Join(p.TaskDir, streams.CheckpointFile)
-	old, err := readCheckpointIf(cp)
+	todo, err := p.pending(stateDir)
 	if err != nil {
 		return err
 	}
-	forgot := false
-	for _, tp := range p.Forget {
-		if _, ok := old[tp]; ok && !p.placed() {
-			delete(old, tp)
-			forgot = true
-		}
+	if err := os.MkdirAll(filepath.Join(stateDir, p.TaskDir), 0o755); err != nil {
+		return err
 	}
-	if forgot {
-		if err := old.Write(cp); err != nil {
+	cp := filepath.Join(stateDir, p.TaskDir, streams.CheckpointFile)
+	if len(todo) > 0 || p.Partial {
+		if err := editCheckpoint(cp, func(c streams.Checkpoint) {
+			for _, tp := range p.Forget {
+				delete(c, tp)
+			}
+		}); err != nil {
 			return err
 		}
 	}
-	for _, m := range p.Moves {
-		if err := m.apply(); err != nil {
+	for _, m := range todo {
+		if err := m.apply(stateDir); err != nil {
 			return err
 		}
 	}
 	if p.Partial {
 		return nil
 	}
-	if old, err = readCheckpointIf(cp); err != nil {
-		return err
-	}
-	for _, l := range p.Checkpoint {
-		old[l.At] = l.Offset
-	}
-	if len(old) > 0 {
-		if err := old.Write(cp); err != nil {
-			return err
+	if err := editCheckpoint(cp, func(c streams.Checkpoint) {
+		for _, l := range p.Checkpoint {
+			c[l.At] = l.Offset
 		}
+	}); err != nil {
+		return err
 	}
 	// The cleaner deletes task directories by age (StateDirectory.cleanRemovedTasks).
 	now := time.Now()
-	if err := os.Chtimes(p.TaskDir, now, now); err != nil {
+	if err := os.Chtimes(filepath.Join(stateDir, p.TaskDir), now, now); err != nil {
 		return err
 	}
 	led := readLedger(stateDir, appID)
-	if led.Tasks[p.Task] == nil {
-		led.Tasks[p.Task] = map[string]storeID{}
-	}
 	for name, id := range p.Stores {
-		led.Tasks[p.Task][name] = id
+		led.set(p.Task, name, id)
 	}
 	return led.write(stateDir, appID)
 }
 
-// placed reports whether the last move is done, so that only the checkpoint is
-// left to write.
-func (p *placement) placed() bool {
-	if len(p.Moves) == 0 {
-		return true
+// pending lists the moves that are still to do. A move is done when what was
+// to be moved stands at its destination; later moves may have put something
+// else where it came from, and something else may have left the destination
+// of a move aside untouched. Anything else is somebody else's doing.
+func (p *placement) pending(stateDir string) ([]move, error) {
+	var todo []move
+	for _, m := range p.Moves {
+		to, err := fingerprint(filepath.Join(stateDir, m.To))
+		if err != nil {
+			return nil, err
+		}
+		if to == m.Files {
+			if len(todo) > 0 {
+				return nil, errOvertaken // moves are done in order
+			}
+			continue
+		}
+		from, err := fingerprint(filepath.Join(stateDir, m.From))
+		if err != nil {
+			return nil, err
+		}
+		if from != m.Files {
+			return nil, errOvertaken
+		}
+		todo = append(todo, m)
 	}
-	_, err := os.Lstat(p.Moves[len(p.Moves)-1].From)
-	return errors.Is(err, fs.ErrNotExist)
+	if len(todo) == 0 {
+		// In place; and as it was left?
+		for _, id := range p.Stores {
+			if files, err := fingerprint(filepath.Join(stateDir, streams.StoreDir(p.TaskDir, id.Store))); err != nil || files != id.Files {
+				return nil, errors.Join(errOvertaken, err)
+			}
+		}
+	}
+	return todo, nil
 }
 
-func (m move) apply() error {
-	if _, err := os.Lstat(m.From); errors.Is(err, fs.ErrNotExist) {
-		return nil // done by the run that was killed
-	}
-	if err := os.MkdirAll(filepath.Dir(m.To), 0o755); err != nil {
+// editCheckpoint changes a checkpoint file if need be. The lines of other
+// stores stay as they are and as old as they are: the file's time tells a
+// resume whether tombstones may have been missed.
+func editCheckpoint(path string, edit func(streams.Checkpoint)) error {
+	old, err := readCheckpointIf(path)
+	if err != nil {
 		return err
 	}
-	if es, err := os.ReadDir(m.To); err == nil && len(es) == 0 {
-		if err := os.Remove(m.To); err != nil {
+	c := streams.Checkpoint{}
+	for tp, off := range old {
+		c[tp] = off
+	}
+	edit(c)
+	if len(c) == len(old) {
+		same := true
+		for tp, off := range c {
+			o, ok := old[tp]
+			same = same && ok && o == off
+		}
+		if same {
+			return nil
+		}
+	}
+	before, statErr := os.Stat(path)
+	if err := c.Write(path); err != nil {
+		return err
+	}
+	if statErr == nil && len(c) > 0 {
+		for tp, off := range c {
+			if o, ok := old[tp]; ok && o == off {
+				return os.Chtimes(path, before.ModTime(), before.ModTime())
+			}
+		}
+	}
+	return nil
+}
+
+func (m move) apply(stateDir string) error {
+	from, to := filepath.Join(stateDir, m.From), filepath.Join(stateDir, m.To)
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	// Empty directories left by a wiped store are in the way of a rename.
+	if i, err := os.Lstat(to); err == nil && i.IsDir() {
+		if err := removeEmpty(to); err != nil {
+			return err
+		}
+	} else if full, ferr := nonEmpty(to); err == nil && ferr == nil && !full {
+		if err := os.Remove(to); err != nil { // a link to an empty directory
 			return err
 		}
 	}
-	if err := os.Rename(m.From, m.To); err != nil {
+	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	return errors.Join(syncDir(filepath.Dir(m.From)), syncDir(filepath.Dir(m.To)))
+	return errors.Join(syncDir(filepath.Dir(from)), syncDir(filepath.Dir(to)))
 }
 
 // place verifies, syncs and moves one built task into the application's
 // directory.
 func (r *run) place(t *TaskPlan, results []unitResult) error {
 	p, o := r.plan, r.opts
-	app := appDir(o.Into, o.ApplicationID)
-	final := filepath.Join(app, t.Name())
-	built := filepath.Join(buildDir(o.Into, o.ApplicationID), taskFolder(t))
-	pl := &placement{Task: t.Name(), TaskDir: final, Stores: map[string]storeID{}, Partial: o.partial()}
-	aside := filepath.Join(ownDir(o.Into), "aside", o.ApplicationID, t.Name(), time.Now().UTC().Format("20060102T150405.000"))
 	for i := range results {
 		ur := &results[i]
-		u := ur.unit
+		built := filepath.Join(buildDir(o.Into, o.ApplicationID), taskFolder(t))
 		if err := r.settle(ur, built); err != nil {
 			return err
 		}
-		if err := p.finishUnit(u, built, *ur); err != nil {
+		if err := p.finishUnit(ur.unit, built, *ur); err != nil {
 			return err
 		}
-		from, to := streams.StoreDir(built, u.Request.Store), streams.StoreDir(final, u.Request.Store)
-		if nonEmpty(to) {
-			for part := range ur.parts {
-				pl.Forget = append(pl.Forget, streams.TopicPartition{Topic: u.Topic, Partition: part})
-			}
-			pl.Moves = append(pl.Moves, move{to, filepath.Join(aside, u.Request.Name)})
-			if pos := streams.PositionFile(final, u.Request.Name); fileExists(pos) {
-				pl.Moves = append(pl.Moves, move{pos, filepath.Join(aside, filepath.Base(pos))})
-			}
-		}
-		if fileExists(from) {
-			pl.Moves = append(pl.Moves, move{from, to})
-		}
-		for part, c := range ur.parts {
-			off, line := p.checkpointOffset(u, c, part)
-			if line {
-				pl.Checkpoint = append(pl.Checkpoint, checkpointLine{streams.TopicPartition{Topic: u.Topic, Partition: part}, off})
-			}
-			pl.Stores[u.Request.Name] = storeID{Topic: u.Topic, Offset: off, ClusterID: p.ClusterID, FinishedAt: time.Now().UTC()}
-		}
 	}
-	if err := syncTree(built); err != nil {
+	pl, err := p.placementOf(t, results)
+	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(final, 0o755); err != nil {
+	if err := syncTree(filepath.Join(buildDir(o.Into, o.ApplicationID), taskFolder(t))); err != nil {
 		return err
 	}
-	if err := writeJSON(journalFile(o.Into, o.ApplicationID), pl); err != nil {
+	journal := journalFile(o.Into, o.ApplicationID)
+	if err := writeJSON(journal, pl); err != nil {
 		return err
 	}
 	if err := pl.apply(o.Into, o.ApplicationID); err != nil {
 		return &op.Error{Kind: op.Failed, What: "put task " + t.Name() + " in place", Err: err, Try: "run the same command again: it completes the placement from its journal"}
 	}
-	return os.Remove(journalFile(o.Into, o.ApplicationID))
+	return os.Remove(journal)
 }
 
-// recover completes what a killed run began and removes its leftovers.
-func recoverTarget(stateDir, appID string) (string, error) {
-	var note string
+// placementOf lists what putting the built task in place takes.
+func (p *Plan) placementOf(t *TaskPlan, results []unitResult) (*placement, error) {
+	o := &p.Options
+	final := filepath.Join(o.ApplicationID, t.Name())
+	built := filepath.Join(ownName, "build-"+o.ApplicationID, taskFolder(t))
+	aside := filepath.Join(ownName, "aside", o.ApplicationID, t.Name(), time.Now().UTC().Format("20060102T150405.000000"))
+	pl := &placement{Task: t.Name(), TaskDir: final, Stores: map[string]storeID{}, Partial: o.partial()}
+	add := func(from, to string) error {
+		files, err := fingerprint(filepath.Join(o.Into, from))
+		if err == nil && files != "" {
+			pl.Moves = append(pl.Moves, move{from, to, files})
+		}
+		return err
+	}
+	for i := range results {
+		ur := &results[i]
+		u := ur.unit
+		from, to := streams.StoreDir(built, u.Request.Store), streams.StoreDir(final, u.Request.Store)
+		// The store and what is written about it elsewhere go aside together.
+		err := errors.Join(
+			add(to, filepath.Join(aside, u.Request.Name)),
+			add(streams.PositionFile(final, u.Request.Name), filepath.Join(aside, u.Request.Name+".position")),
+			add(filepath.Join(final, streams.CheckpointFile+"_"+u.Request.Name), filepath.Join(aside, u.Request.Name+".checkpoint")),
+			add(from, to))
+		if err != nil {
+			return nil, err
+		}
+		id := p.storeID(u)
+		id.FinishedAt = time.Now().UTC()
+		if id.Files, err = fingerprint(filepath.Join(o.Into, from)); err != nil {
+			return nil, err
+		}
+		for _, part := range u.Parts {
+			at := streams.TopicPartition{Topic: u.Topic, Partition: part.Partition}
+			pl.Forget = append(pl.Forget, at)
+			if off, line := p.checkpointOffset(u, ur.parts[part.Partition], part.Partition); line {
+				id.Lines = append(id.Lines, checkpointLine{at, off})
+			}
+		}
+		pl.Checkpoint = append(pl.Checkpoint, id.Lines...)
+		pl.Stores[u.Request.Name] = id
+	}
+	return pl, nil
+}
+
+// recoverTarget completes what a killed run began and removes its leftovers.
+// It returns the task whose placement it found, and what became of it.
+func recoverTarget(stateDir, appID string) (task, note string, err error) {
 	path := journalFile(stateDir, appID)
 	data, err := os.ReadFile(path)
 	switch {
 	case err == nil:
 		var pl placement
 		if err := json.Unmarshal(data, &pl); err != nil {
-			return "", op.Errorf(op.Corrupt, "journal %s: %w", path, err)
+			return "", "", op.Errorf(op.Corrupt, "journal %s: %w", path, err)
 		}
-		if err := pl.apply(stateDir, appID); err != nil {
-			return "", fmt.Errorf("complete the placement of task %s from %s: %w", pl.Task, path, err)
+		task = pl.Task
+		err := pl.apply(stateDir, appID)
+		switch {
+		case err == nil:
+			note = fmt.Sprintf("task %s: placement begun by an earlier run is complete", pl.Task)
+		case errors.Is(err, errOvertaken):
+			// The application ran on the directory, which is a legal one at every
+			// step: what it made of it stands.
+			note = fmt.Sprintf("task %s: an earlier run was stopped while putting it in place, and the stores have been changed since: they are left as they are", pl.Task)
+		default:
+			return task, "", fmt.Errorf("complete the placement of task %s from %s: %w", pl.Task, path, err)
 		}
 		if err := os.Remove(path); err != nil {
-			return "", err
+			return task, "", err
 		}
-		note = fmt.Sprintf("task %s: placement begun by an earlier run is complete", pl.Task)
 	case !errors.Is(err, fs.ErrNotExist):
-		return "", err
+		return "", "", err
 	}
-	return note, os.RemoveAll(buildDir(stateDir, appID))
-}
-
-// ledger remembers which stores earlier runs finished.
-type ledger struct {
-	Tasks map[string]map[string]storeID `json:"tasks"`
-}
-
-func readLedger(stateDir, appID string) ledger {
-	led := ledger{}
-	if data, err := os.ReadFile(ledgerFile(stateDir, appID)); err == nil {
-		// An unreadable ledger is no ledger: stores are then refused, not skipped.
-		if json.Unmarshal(data, &led) != nil {
-			led = ledger{}
-		}
-	}
-	if led.Tasks == nil {
-		led.Tasks = map[string]map[string]storeID{}
-	}
-	return led
-}
-
-func (l ledger) write(stateDir, appID string) error {
-	return writeJSON(ledgerFile(stateDir, appID), l)
-}
-
-func (l ledger) has(task string, u *Unit) bool {
-	id, ok := l.Tasks[task][u.Request.Name]
-	return ok && id.Topic == u.Topic
-}
-
-// ledgerStillTrue reports whether the store is as the earlier run left it: the
-// application moves or consumes the checkpoint as soon as it has run.
-func ledgerStillTrue(taskDir string, u *Unit, led ledger) bool {
-	id := led.Tasks[filepath.Base(taskDir)][u.Request.Name]
-	cp, err := streams.ReadCheckpoint(filepath.Join(taskDir, streams.CheckpointFile))
-	if err != nil {
-		return false
-	}
-	if id.Offset == streams.OffsetUnknown {
-		return true
-	}
-	for tp, off := range cp {
-		if tp.Topic == u.Topic && off == id.Offset {
-			return true
-		}
-	}
-	return false
+	return task, note, os.RemoveAll(buildDir(stateDir, appID))
 }
 
 func readCheckpointIf(path string) (streams.Checkpoint, error) {
@@ -272,51 +317,4 @@ func readCheckpointIf(path string) (streams.Checkpoint, error) {
 		return streams.Checkpoint{}, nil
 	}
 	return cp, err
-}
-
-func writeJSON(path string, v any) error {
-	data, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return err
-	}
-	tmp := path + ".tmp"
-	f, err := os.Create(tmp)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func fileExists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// syncTree makes every file and directory below root durable.
-func syncTree(root string) error {
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || (!d.IsDir() && !d.Type().IsRegular()) {
-			return err
-		}
-		return syncDir(path) // opening for reading is enough for fsync
-	})
 }

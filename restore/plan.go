@@ -3,10 +3,7 @@ package restore
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"sort"
 	"strconv"
 	"time"
@@ -31,7 +28,8 @@ type Plan struct {
 
 	client *kafka.Client
 	cores  int
-	lock   *dirLock
+	topics []changelogInfo
+	redo   bool // everything was finished by an earlier run, and is forced again
 }
 
 // SkippedStore is a store that has nothing on disk to restore.
@@ -71,6 +69,8 @@ type Unit struct {
 	Resume  string // directory of the store to resume; empty: from the log start
 	Done    bool   // in place from an earlier run
 	Task    *TaskPlan
+
+	was string // fingerprint of what stood in its place when the plan was made
 }
 
 // PartRange is the part of one changelog partition that is replayed.
@@ -125,8 +125,8 @@ func MakePlan(ctx context.Context, client *kafka.Client, opts Options) (*Plan, e
 		}
 		return a.Task.Partition < b.Task.Partition
 	})
-	if len(p.Tasks) == 0 && len(p.Skipped) == 0 {
-		return nil, op.Errorf(op.NotFound, "no partition is selected").WithTry("leave out --partitions and --task, or name existing ones")
+	if err := p.checkSelection(); err != nil {
+		return nil, err
 	}
 	if opts.Into != "" {
 		if err := p.checkTarget(); err != nil {
@@ -162,10 +162,12 @@ func (p *Plan) addStore(ctx context.Context, req *StoreRequest, tasks map[string
 		return err
 	}
 	if !req.Kind.OnDisk() && o.Into != "" {
+		p.topics = append(p.topics, changelogInfo{req, topic, len(info.Partitions)})
 		p.Skipped = append(p.Skipped, SkippedStore{req.Name, fmt.Sprintf("kind %s keeps nothing on disk: the application restores it from the changelog at every start", req.Kind)})
 		return nil
 	}
 	parts := p.selectPartitions(req, len(info.Partitions))
+	p.topics = append(p.topics, changelogInfo{req, topic, len(info.Partitions)})
 	if len(parts) == 0 {
 		return nil
 	}
@@ -195,26 +197,6 @@ func (p *Plan) addStore(ctx context.Context, req *StoreRequest, tasks map[string
 		t.Units = append(t.Units, &Unit{Request: *req, Topic: topic, Parts: []PartRange{r}, Task: t})
 	}
 	return nil
-}
-
-func (p *Plan) selectPartitions(req *StoreRequest, n int) []int32 {
-	var out []int32
-	for i := range int32(n) {
-		if req.Global {
-			out = append(out, i)
-			continue
-		}
-		if p.Options.Partitions != nil && !slices.Contains(p.Options.Partitions, i) {
-			continue
-		}
-		if p.Options.Tasks != nil && !slices.ContainsFunc(p.Options.Tasks, func(t streams.TaskID) bool {
-			return t.Partition == int(i) && (req.Subtopology == nil || *req.Subtopology == t.Subtopology)
-		}) {
-			continue
-		}
-		out = append(out, i)
-	}
-	return out
 }
 
 // ranges finds where each partition's replay begins and ends.
@@ -325,100 +307,6 @@ func (p *Plan) checksum() rocks.Checksum {
 		return rocks.XXH3
 	}
 	return rocks.CRC32C
-}
-
-// appDir is the application's directory below state.dir.
-func appDir(stateDir, appID string) string { return filepath.Join(stateDir, appID) }
-
-// checkTarget refuses targets that hold something, and finds what an earlier
-// run finished.
-func (p *Plan) checkTarget() error {
-	o := &p.Options
-	if o.FromCheckpoint {
-		return nil // stores are expected there: planResume looks at them
-	}
-	app := appDir(o.Into, o.ApplicationID)
-	led := readLedger(o.Into, o.ApplicationID)
-	for _, t := range p.Tasks {
-		if !t.Known {
-			return op.Errorf(op.Usage, "store %q: the task directory's name needs the sub-topology, which is not in the changelog's name", t.Units[0].Request.Name).
-				WithTry("--subtopology N (the number in the topology's description), or --spec FILE; `sstool spec` can read it from a topology or a state directory")
-		}
-		dir := filepath.Join(app, t.Name())
-		open := 0
-		for _, u := range t.Units {
-			store := streams.StoreDir(dir, u.Request.Store)
-			if !nonEmpty(store) {
-				open++
-				continue
-			}
-			if led.has(t.Name(), u) && ledgerStillTrue(dir, u, led) {
-				u.Done = true
-				continue
-			}
-			if !o.Force {
-				return op.Errorf(op.Precondition, "store %q of task %s is not empty: %s", u.Request.Name, t.Name(), store).
-					WithTry("--force moves it aside into %s; --from-checkpoint resumes it", filepath.Join(o.Into, ".sstool"))
-			}
-			u.Replace = true
-			open++
-		}
-		t.Done = open == 0
-		if err := p.checkWhole(t, dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkWhole holds truth 12: under exactly-once every logged persistent store
-// of a task needs its offset, or Kafka Streams wipes the task. A missing store
-// is named, not skipped.
-func (p *Plan) checkWhole(t *TaskPlan, dir string) error {
-	o := &p.Options
-	if o.Guarantee != ExactlyOnce || t.Global || t.Done || o.partial() {
-		return nil
-	}
-	fresh := !nonEmpty(dir)
-	if fresh && o.Siblings == nil {
-		return op.Errorf(op.Usage, "under exactly-once task %s must be written whole: a store without an offset makes Kafka Streams wipe the task, and only %q is named", t.Name(), t.Units[0].Request.Name).
-			WithTry("--spec FILE with every store of the application; `sstool spec` writes one")
-	}
-	have := map[string]bool{}
-	for _, u := range t.Units {
-		have[u.Request.Name] = true
-	}
-	known, err := storedOffsets(dir)
-	if err != nil {
-		return err
-	}
-	for _, s := range o.Siblings {
-		if s.Global || have[s.Name] || !s.Kind.OnDisk() || s.Subtopology == nil || *s.Subtopology != t.Task.Subtopology {
-			continue
-		}
-		topic := s.Topic
-		if topic == "" {
-			topic = streams.ChangelogTopic(o.ApplicationID, s.Name)
-		}
-		if _, ok := known[streams.TopicPartition{Topic: topic, Partition: int32(t.Task.Partition)}]; !ok {
-			return op.Errorf(op.Usage, "under exactly-once task %s must be written whole: store %q is missing", t.Name(), s.Name).
-				WithTry("leave out --store to restore every store of the spec")
-		}
-	}
-	for _, u := range t.Units {
-		for _, r := range u.Parts {
-			if r.Records() == 0 && o.Target == (streams.Version{}) {
-				return op.Errorf(op.Usage, "changelog partition %s-%d is empty, and under exactly-once the way to say so depends on the Kafka version that will open the directory", u.Topic, r.Partition).
-					WithTry("--target-kafka 4.4 (or the application's version), or kafka-version in the spec")
-			}
-		}
-	}
-	return nil
-}
-
-func nonEmpty(dir string) bool {
-	es, err := os.ReadDir(dir)
-	return err == nil && len(es) > 0
 }
 
 // Totals of the plan, for showing it and for checking space.

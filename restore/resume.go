@@ -12,55 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"sstool/internal/lsm"
 	"sstool/internal/op"
 	"sstool/internal/streams"
 )
-
-// storedOffsets are the offsets a task directory holds, from both homes: the
-// .checkpoint file wins over the offsets family, store by store, as in Kafka
-// Streams 4.4.
-func storedOffsets(taskDir string) (streams.Checkpoint, error) {
-	out := streams.Checkpoint{}
-	dbs, _ := filepath.Glob(filepath.Join(taskDir, "*", "*", "CURRENT"))
-	for _, cur := range dbs {
-		// Of a segmented store the newest segment that has a row decides; Glob
-		// sorts by name, and segment names of one store have one length.
-		if err := offsetRows(filepath.Dir(cur), out); err != nil {
-			return nil, err
-		}
-	}
-	cp, err := readCheckpointIf(filepath.Join(taskDir, streams.CheckpointFile))
-	if err != nil {
-		return nil, err
-	}
-	for tp, off := range cp {
-		out[tp] = off
-	}
-	return out, nil
-}
-
-func offsetRows(db string, into streams.Checkpoint) error {
-	v, err := lsm.ReadManifest(db)
-	if err != nil {
-		return err
-	}
-	if _, ok := v.Family(streams.OffsetsFamily); !ok {
-		return nil
-	}
-	return lsm.Rows(db, streams.OffsetsFamily, func(key, value []byte) error {
-		tp, ok := streams.ParseOffsetsKey(key)
-		if !ok {
-			return nil
-		}
-		off, err := streams.DecodeOffset(value)
-		if err != nil {
-			return err
-		}
-		into[tp] = off
-		return nil
-	})
-}
 
 // planResume turns every unit into the tail after its stored offset.
 func (p *Plan) planResume(ctx context.Context) error {
@@ -71,7 +25,7 @@ func (p *Plan) planResume(ctx context.Context) error {
 			return op.Errorf(op.Usage, "store %q: the task directory's name needs the sub-topology", t.Units[0].Request.Name).WithTry("--subtopology N")
 		}
 		dir := filepath.Join(app, t.Name())
-		offsets, err := storedOffsets(dir)
+		offsets, err := storedOffsets(dir, o.Target)
 		if err != nil {
 			return err
 		}
@@ -87,13 +41,23 @@ func (p *Plan) planResume(ctx context.Context) error {
 func (p *Plan) resumeUnit(ctx context.Context, u *Unit, dir string, offsets streams.Checkpoint) error {
 	s := u.Request.Store
 	store := streams.StoreDir(dir, s)
-	if !nonEmpty(store) {
+	if full, err := nonEmpty(store); err != nil {
+		return err
+	} else if !full {
 		return op.Errorf(op.NotFound, "store %q: nothing to resume at %s", s.Name, store).WithTry("leave out --from-checkpoint for a full restore")
 	}
 	if !s.Kind.OnDisk() {
 		return nil
 	}
-	config, _ := p.client.TopicConfig(ctx, u.Topic)
+	if p.Options.Guarantee == ExactlyOnce {
+		if err := closedCleanly(dir, s); err != nil {
+			return err
+		}
+	}
+	config, err := p.client.TopicConfig(ctx, u.Topic)
+	if err != nil {
+		return op.Errorf(op.KindOf(err), "store %q: whether it is too old to resume cannot be told: %w", s.Name, err)
+	}
 	for i := range u.Parts {
 		r := &u.Parts[i]
 		off, ok := offsets[streams.TopicPartition{Topic: u.Topic, Partition: r.Partition}]

@@ -1,0 +1,84 @@
+package restore
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sstool/internal/streams"
+)
+
+// ledger remembers which stores earlier runs finished, so that the next run
+// does only the rest.
+type ledger struct {
+	Tasks map[string]map[string]storeID `json:"tasks"`
+}
+
+// storeID says what an earlier run restored, and how it left it.
+type storeID struct {
+	Topic      string           `json:"topic"`
+	ClusterID  string           `json:"cluster_id"`
+	Store      streams.Store    `json:"store"`
+	Guarantee  Guarantee        `json:"processing_guarantee"`
+	Target     string           `json:"target_kafka"`
+	Lines      []checkpointLine `json:"lines"` // of the .checkpoint
+	Files      string           `json:"files"` // fingerprint
+	FinishedAt time.Time        `json:"finished_at"`
+}
+
+func readLedger(stateDir, appID string) ledger {
+	led := ledger{}
+	if data, err := os.ReadFile(ledgerFile(stateDir, appID)); err == nil {
+		// An unreadable ledger is no ledger: stores are then refused, not skipped.
+		if json.Unmarshal(data, &led) != nil {
+			led = ledger{}
+		}
+	}
+	if led.Tasks == nil {
+		led.Tasks = map[string]map[string]storeID{}
+	}
+	return led
+}
+
+func (l ledger) write(stateDir, appID string) error {
+	return writeJSON(ledgerFile(stateDir, appID), l)
+}
+
+func (l ledger) set(task, store string, id storeID) {
+	if l.Tasks[task] == nil {
+		l.Tasks[task] = map[string]storeID{}
+	}
+	l.Tasks[task][store] = id
+}
+
+// finished reports whether an earlier run restored u from the same topic into
+// the same form, and nobody has touched it since: the application opens the
+// store and moves its checkpoint as soon as it runs.
+func (p *Plan) finished(led ledger, t *TaskPlan, taskDir string, u *Unit) bool {
+	id, ok := led.Tasks[t.Name()][u.Request.Name]
+	want := p.storeID(u)
+	if !ok || p.Options.partial() || id.Topic != want.Topic || id.ClusterID != want.ClusterID || id.Store != want.Store ||
+		id.Guarantee != want.Guarantee || id.Target != want.Target {
+		return false
+	}
+	files, err := fingerprint(streams.StoreDir(taskDir, u.Request.Store))
+	if err != nil || files != id.Files {
+		return false
+	}
+	cp, err := streams.ReadCheckpoint(filepath.Join(taskDir, streams.CheckpointFile))
+	if err != nil {
+		return false
+	}
+	for _, l := range id.Lines {
+		if off, ok := cp[l.At]; !ok || off != l.Offset {
+			return false
+		}
+	}
+	return true
+}
+
+// storeID is what the ledger would say of u before it is restored.
+func (p *Plan) storeID(u *Unit) storeID {
+	return storeID{Topic: u.Topic, ClusterID: p.ClusterID, Store: u.Request.Store, Guarantee: p.Options.Guarantee, Target: p.Options.Target.String()}
+}

@@ -1,0 +1,149 @@
+package restore
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"sstool/internal/lsm"
+	"sstool/internal/op"
+	"sstool/internal/streams"
+)
+
+// storedOffsets are the offsets a task directory holds, from both homes: the
+// .checkpoint file wins over the offsets family, store by store, as in Kafka
+// Streams 4.4. That version takes a line of -4 for a missing one.
+func storedOffsets(taskDir string, target streams.Version) (streams.Checkpoint, error) {
+	out := streams.Checkpoint{}
+	dbs, err := taskDatabases(taskDir)
+	if err != nil {
+		return nil, err
+	}
+	for _, db := range dbs {
+		if err := offsetRows(db, out); err != nil {
+			return nil, err
+		}
+	}
+	cp, err := readCheckpointIf(filepath.Join(taskDir, streams.CheckpointFile))
+	if err != nil {
+		return nil, err
+	}
+	for tp, off := range cp {
+		if off == streams.OffsetUnknown && streams.OffsetsInStore(target) {
+			continue
+		}
+		out[tp] = off
+	}
+	return out, nil
+}
+
+// taskDatabases lists every database of a task. The segments of a store come
+// oldest first, by number: of those that have an offset the newest decides.
+func taskDatabases(taskDir string) ([]string, error) {
+	var out []string
+	names, err := subdirs(taskDir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		inner, err := subdirs(filepath.Join(taskDir, name))
+		if err != nil {
+			return nil, err
+		}
+		slices.SortStableFunc(inner, func(a, b string) int {
+			x, okX := streams.ParseSegmentDir(name, a)
+			y, okY := streams.ParseSegmentDir(name, b)
+			if !okX || !okY {
+				return 0
+			}
+			switch {
+			case x < y:
+				return -1
+			case x > y:
+				return 1
+			}
+			return 0
+		})
+		for _, db := range inner {
+			if dir := filepath.Join(taskDir, name, db); fileExists(filepath.Join(dir, "CURRENT")) {
+				out = append(out, dir)
+			}
+		}
+	}
+	return out, nil
+}
+
+// subdirs names the directories in dir, links to directories included; none
+// when dir does not exist.
+func subdirs(dir string) ([]string, error) {
+	es, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range es {
+		if i, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && i.IsDir() {
+			out = append(out, e.Name())
+		}
+	}
+	return out, nil
+}
+
+func offsetRows(db string, into streams.Checkpoint) error {
+	return offsetsFamily(db, func(key, value []byte) error {
+		tp, ok := streams.ParseOffsetsKey(key)
+		if !ok {
+			return nil
+		}
+		off, err := streams.DecodeOffset(value)
+		if err != nil {
+			return op.Errorf(op.Corrupt, "%s: offset of %s: %w", db, tp, err)
+		}
+		into[tp] = off
+		return nil
+	})
+}
+
+// offsetsFamily calls fn with the rows of a database's offsets family, if it
+// has one.
+func offsetsFamily(db string, fn func(key, value []byte) error) error {
+	v, err := lsm.ReadManifest(db)
+	if err != nil {
+		return err
+	}
+	if _, ok := v.Family(streams.OffsetsFamily); !ok {
+		return nil
+	}
+	return lsm.Rows(db, streams.OffsetsFamily, fn)
+}
+
+// closedCleanly refuses a store that an exactly-once application of Kafka 4.3
+// or later did not close: it may hold rows of an aborted transaction, and
+// Kafka Streams wipes it.
+func closedCleanly(taskDir string, s streams.Store) error {
+	dbs, err := databases(taskDir, s)
+	if err != nil {
+		return err
+	}
+	for _, db := range dbs {
+		err := offsetsFamily(db, func(key, value []byte) error {
+			if string(key) != streams.StatusKey {
+				return nil
+			}
+			if status, err := streams.DecodeOffset(value); err != nil || status == streams.StatusOpen {
+				return op.Errorf(op.Precondition, "store %q was not closed cleanly: under exactly-once it may hold rows of an aborted transaction, and Kafka Streams would wipe it", s.Name).
+					WithTry("leave out --from-checkpoint and give --force for a full restore")
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

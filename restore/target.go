@@ -1,0 +1,167 @@
+package restore
+
+import (
+	"path/filepath"
+
+	"sstool/internal/op"
+	"sstool/internal/streams"
+)
+
+// appDir is the application's directory below state.dir.
+func appDir(stateDir, appID string) string { return filepath.Join(stateDir, appID) }
+
+// checkTarget refuses targets that hold something, and finds what an earlier
+// run finished.
+func (p *Plan) checkTarget() error {
+	o := &p.Options
+	app := appDir(o.Into, o.ApplicationID)
+	led := readLedger(o.Into, o.ApplicationID)
+	all := true
+	for _, t := range p.Tasks {
+		if !t.Known {
+			return op.Errorf(op.Usage, "store %q: the task directory's name needs the sub-topology, which is not in the changelog's name", t.Units[0].Request.Name).
+				WithTry("--subtopology N (the number in the topology's description), or --spec FILE; `sstool spec` can read it from a topology or a state directory")
+		}
+		dir := filepath.Join(app, t.Name())
+		// A checkpoint that cannot be read cannot be merged into: say so before
+		// the work.
+		if _, err := readCheckpointIf(filepath.Join(dir, streams.CheckpointFile)); err != nil {
+			return err
+		}
+		for _, u := range t.Units {
+			if err := p.checkStore(led, t, dir, u); err != nil {
+				return err
+			}
+			all = all && u.Done
+		}
+	}
+	if all && o.Force {
+		p.redo = true
+	}
+	for _, t := range p.Tasks {
+		t.Done = true
+		for _, u := range t.Units {
+			if p.redo && u.Done {
+				u.Done, u.Replace = false, true
+			}
+			t.Done = t.Done && u.Done
+		}
+		if err := p.checkWhole(t, filepath.Join(app, t.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkStore looks at one store's place: free, finished by an earlier run, or
+// to be replaced if that is wanted.
+func (p *Plan) checkStore(led ledger, t *TaskPlan, dir string, u *Unit) error {
+	o := &p.Options
+	u.Done, u.Replace = false, false
+	s := u.Request.Store
+	store := streams.StoreDir(dir, s)
+	full, err := nonEmpty(store)
+	if err != nil {
+		return err
+	}
+	if u.was, err = fingerprint(store); err != nil {
+		return err
+	}
+	if o.FromCheckpoint {
+		return nil // a store is expected there: planResume looks at it
+	}
+	for _, k := range []streams.Kind{streams.KV, streams.Window} {
+		other := streams.StoreDir(dir, streams.Store{Name: s.Name, Kind: k})
+		if there, err := nonEmpty(other); other != store && (there || err != nil) {
+			if err != nil {
+				return err
+			}
+			return op.Errorf(op.Precondition, "store %q of task %s: %s holds a store of that name and of another kind than %s", s.Name, t.Name(), other, s.Kind).
+				WithTry("check --kind; `sstool spec` reads the kind from the state directory")
+		}
+	}
+	if p.finished(led, t, dir, u) {
+		u.Done = true
+		return nil
+	}
+	if !full {
+		return nil
+	}
+	if !o.Force {
+		return op.Errorf(op.Precondition, "store %q of task %s is not empty: %s", s.Name, t.Name(), store).
+			WithTry("--force moves it aside into %s; --from-checkpoint resumes it", ownDir(o.Into))
+	}
+	u.Replace = true
+	return nil
+}
+
+// recheck holds the plan against the target once the lock is held: an
+// application may have run there since, and recovery may have finished a task.
+func (p *Plan) recheck(recovered string) error {
+	was := map[*Unit]string{}
+	for _, t := range p.Tasks {
+		for _, u := range t.Units {
+			was[u] = u.was
+		}
+	}
+	if err := p.checkTarget(); err != nil {
+		return err
+	}
+	for _, t := range p.Tasks {
+		for _, u := range t.Units {
+			if u.was != was[u] && !u.Done && t.Name() != recovered {
+				return op.Errorf(op.Precondition, "store %q of task %s has changed since the plan was made", u.Request.Name, t.Name()).
+					WithTry("run the command again to plan anew")
+			}
+		}
+	}
+	return nil
+}
+
+// checkWhole holds truth 12: under exactly-once every logged persistent store
+// of a task needs its offset, or Kafka Streams wipes the task. A missing store
+// is named, not skipped.
+func (p *Plan) checkWhole(t *TaskPlan, dir string) error {
+	o := &p.Options
+	if o.Guarantee != ExactlyOnce || t.Global || t.Done || o.partial() || o.FromCheckpoint {
+		return nil
+	}
+	full, err := nonEmpty(dir)
+	if err != nil {
+		return err
+	}
+	if !full && o.Siblings == nil {
+		return op.Errorf(op.Usage, "under exactly-once task %s must be written whole: a store without an offset makes Kafka Streams wipe the task, and only %q is named", t.Name(), t.Units[0].Request.Name).
+			WithTry("--spec FILE with every store of the application; `sstool spec` writes one")
+	}
+	have := map[string]bool{}
+	for _, u := range t.Units {
+		have[u.Request.Name] = true
+	}
+	known, err := storedOffsets(dir, o.Target)
+	if err != nil {
+		return err
+	}
+	for _, s := range o.Siblings {
+		if s.Global || have[s.Name] || !s.Kind.OnDisk() || s.Subtopology == nil || *s.Subtopology != t.Task.Subtopology {
+			continue
+		}
+		topic := s.Topic
+		if topic == "" {
+			topic = streams.ChangelogTopic(o.ApplicationID, s.Name)
+		}
+		if _, ok := known[streams.TopicPartition{Topic: topic, Partition: int32(t.Task.Partition)}]; !ok {
+			return op.Errorf(op.Usage, "under exactly-once task %s must be written whole: store %q is missing", t.Name(), s.Name).
+				WithTry("leave out --store to restore every store of the spec")
+		}
+	}
+	for _, u := range t.Units {
+		for _, r := range u.Parts {
+			if r.Records() == 0 && o.Target.IsZero() && !u.Done {
+				return op.Errorf(op.Usage, "changelog partition %s-%d is empty, and under exactly-once the way to say so depends on the Kafka version that will open the directory", u.Topic, r.Partition).
+					WithTry("--target-kafka 4.4 (or the application's version), or kafka-version in the spec")
+			}
+		}
+	}
+	return nil
+}
