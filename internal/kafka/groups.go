@@ -57,7 +57,7 @@ func (c *Client) Group(ctx context.Context, id string) (state string, members in
 	what := fmt.Sprintf("describe group %q", id)
 	need := groupACL("DESCRIBE", id)
 	for _, describe := range []func(context.Context, string) (string, int, error){
-		c.classicGroup, c.consumerGroup, c.streamsGroup,
+		c.consumerGroup, c.classicGroup, c.streamsGroup,
 	} {
 		state, members, err := describe(ctx, id)
 		switch {

@@ -21,7 +21,7 @@ func Nearest(want string, names []string, n int) []string {
 		if lw != "" && (strings.Contains(ln, lw) || ln != "" && strings.Contains(lw, ln)) {
 			d = min(d, limit)
 		}
-		if d <= limit {
+		if d <= limit && d < len(want) {
 			cs = append(cs, cand{name, d})
 		}
 	}

@@ -1,0 +1,267 @@
+package kafka
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"sstool/internal/kafkatest"
+	"sstool/internal/op"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func TestTopicFacts(t *testing.T) {
+	k := startCluster(t, kafkatest.Options{Brokers: 3, ClusterID: "abc"})
+	c := open(t, k)
+	topic(t, k, "b", 4, "cleanup.policy", "compact", "retention.ms", "1234")
+	topic(t, k, "a", 1)
+	ctx := t.Context()
+	if id, err := c.ClusterID(ctx); id != "abc" || err != nil {
+		t.Error(id, err)
+	}
+	ti, err := c.Topic(ctx, "b")
+	if err != nil || ti.Name != "b" || len(ti.Partitions) != 4 || ti.ID == [16]byte{} {
+		t.Fatal(ti, err)
+	}
+	for i, p := range ti.Partitions {
+		if p.Partition != int32(i) || p.Leader != k.LeaderFor("b", int32(i)) {
+			t.Errorf("%+v", p)
+		}
+	}
+	all, err := c.Topics(ctx)
+	if err != nil || len(all) != 2 || all[0].Name != "a" || all[1].Name != "b" {
+		t.Error(all, err)
+	}
+	conf, err := c.TopicConfig(ctx, "b")
+	if err != nil || conf["cleanup.policy"] != "compact" || conf["retention.ms"] != "1234" || conf["max.message.bytes"] == "" {
+		t.Error(conf, err)
+	}
+}
+
+func TestOffsets(t *testing.T) {
+	k := startCluster(t, kafkatest.Options{Brokers: 2})
+	c := open(t, k)
+	topic(t, k, "t", 3)
+	ctx := t.Context()
+	for i := range 100 {
+		produce(t, k, "t", kafkatest.Record{Partition: 1, Timestamp: int64(1000 + 10*i), Key: []byte("k")})
+	}
+	if err := k.DeleteRecords("t", 1, 30); err != nil {
+		t.Fatal(err)
+	}
+	o, err := c.Offsets(ctx, "t", nil)
+	if err != nil || len(o) != 3 || o[0] != (PartitionOffsets{}) || o[1] != (PartitionOffsets{30, 100, 100}) {
+		t.Fatal(o, err)
+	}
+	o, err = c.Offsets(ctx, "t", []int32{1})
+	if err != nil || len(o) != 1 {
+		t.Fatal(o, err)
+	}
+	for _, x := range [][2]int64{{0, 30}, {1300, 30}, {1301, 31}, {1990, 99}, {1991, 100}, {9999, 100}} {
+		if got, err := c.OffsetForTime(ctx, "t", 1, x[0]); got != x[1] || err != nil {
+			t.Errorf("time %d: %d, %v", x[0], got, err)
+		}
+	}
+}
+
+func TestGroups(t *testing.T) {
+	k := startCluster(t, kafkatest.Options{})
+	c := open(t, k)
+	topic(t, k, "t", 3)
+	produce(t, k, "t", numbered(0, 10)...)
+	ctx := t.Context()
+	_, _, err := c.Group(ctx, "orders")
+	wantKind(t, err, op.NotFound, `group "orders"`)
+	if o, err := c.CommittedOffsets(ctx, "orders", "t"); err != nil || len(o) != 0 {
+		t.Error(o, err)
+	}
+	for _, kind := range []string{"classic", "consumer"} {
+		opts := []kgo.Opt{kgo.SeedBrokers(k.Addrs()...), kgo.ConsumerGroup("orders-" + kind), kgo.ConsumeTopics("t"), kgo.DisableAutoCommit(),
+			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())}
+		if kind == "consumer" {
+			opts = append(opts, kgo.WithContext(context.WithValue(ctx, "opt_in_kafka_next_gen_balancer_beta", true))) //nolint:staticcheck // franz-go's own key
+		}
+		m, err := kgo.NewClient(opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fs := m.PollFetches(ctx)
+		if err := fs.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.CommitRecords(ctx, fs.Records()[:5]...); err != nil {
+			t.Fatal(err)
+		}
+		state, members, err := c.Group(ctx, "orders-"+kind)
+		if err != nil || state != "Stable" || members != 1 {
+			t.Error(kind, state, members, err)
+		}
+		o, err := c.CommittedOffsets(ctx, "orders-"+kind, "t")
+		if err != nil || len(o) != 1 || o[0] != 5 {
+			t.Error(kind, o, err)
+		}
+		m.LeaveGroup()
+		m.Close()
+		if state, members, err = c.Group(ctx, "orders-"+kind); err != nil || state != "Empty" || members != 0 {
+			t.Error(kind, state, members, err)
+		}
+	}
+	_, _, err = c.Group(ctx, "orders-clasic")
+	wantKind(t, err, op.NotFound, "orders-classic")
+}
+
+// A streams group (KIP-1071), which kfake does not know.
+func TestStreamsGroup(t *testing.T) {
+	k := startCluster(t, kafkatest.Options{})
+	ctx := t.Context()
+	resp := kmsg.NewStreamsGroupDescribeResponseGroup()
+	resp.Group, resp.State = "app", "Stable"
+	resp.Members = make([]kmsg.StreamsGroupDescribeResponseGroupMember, 2)
+	k.ControlKey(int16(kmsg.StreamsGroupDescribe), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		k.KeepControl()
+		r := req.ResponseKind().(*kmsg.StreamsGroupDescribeResponse)
+		r.Groups = append(r.Groups, resp)
+		return r, nil, true
+	})
+	// The broker must say that it knows the request.
+	k.ControlKey(int16(kmsg.ApiVersions), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		k.KeepControl()
+		r := req.ResponseKind().(*kmsg.ApiVersionsResponse)
+		for key := int16(0); key <= 89; key++ {
+			if q := kmsg.RequestForKey(key); q != nil && (key < 70 || key == 89) {
+				a := kmsg.NewApiVersionsResponseApiKey()
+				a.ApiKey, a.MaxVersion = key, min(q.MaxVersion(), 13)
+				r.ApiKeys = append(r.ApiKeys, a)
+			}
+		}
+		return r, nil, true
+	})
+	state, members, err := open(t, k).Group(ctx, "app")
+	if err != nil || state != "Stable" || members != 2 {
+		t.Fatal(state, members, err)
+	}
+}
+
+func TestUnstableOffsets(t *testing.T) {
+	k := startCluster(t, kafkatest.Options{})
+	c, err := Open(t.Context(), Config{Bootstrap: k.Addrs(), Properties: Properties{"default.api.timeout.ms": "1500"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	topic(t, k, "t", 1)
+	n := 0
+	k.ControlKey(int16(kmsg.OffsetFetch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		k.KeepControl()
+		req := kreq.(*kmsg.OffsetFetchRequest)
+		if !req.RequireStable {
+			t.Error("not requireStable")
+		}
+		resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
+		g := kmsg.NewOffsetFetchResponseGroup()
+		g.Group = "g"
+		ti := kmsg.NewOffsetFetchResponseGroupTopic()
+		ti.Topic, ti.TopicID = "t", k.TopicInfo("t").TopicID
+		p := kmsg.NewOffsetFetchResponseGroupTopicPartition()
+		p.Offset = 7
+		if n++; n < 3 || n > 3 {
+			p.ErrorCode = kerr.UnstableOffsetCommit.Code
+		}
+		ti.Partitions = append(ti.Partitions, p)
+		g.Topics = append(g.Topics, ti)
+		resp.Groups = append(resp.Groups, g)
+		return resp, nil, true
+	})
+	if o, err := c.CommittedOffsets(t.Context(), "g", "t"); err != nil || o[0] != 7 {
+		t.Error(o, err)
+	}
+	start := time.Now()
+	_, err = c.CommittedOffsets(t.Context(), "g", "t")
+	wantKind(t, err, op.Unreachable, `group "g"`, "UNSTABLE_OFFSET_COMMIT", "transaction")
+	if d := time.Since(start); d > 4*time.Second {
+		t.Errorf("took %s", d)
+	}
+}
+
+func TestDenied(t *testing.T) {
+	// bob may connect and nothing else.
+	k := startCluster(t, kafkatest.Options{Users: []kafkatest.User{{Mechanism: "PLAIN", Name: "root", Password: "r"}},
+		Extra: []kfake.Opt{kfake.EnableACLs(), kfake.User("PLAIN", "bob", "b"), kfake.User("PLAIN", "eve", "e",
+			kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "t", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationDescribe, Allow: true})}})
+	topic(t, k, "t", 1)
+	produce(t, k, "t", numbered(0, 10)...)
+	ctx := t.Context()
+	as := func(user, pass string) *Client {
+		c, err := Open(ctx, Config{Bootstrap: k.Addrs(), Properties: Properties{"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN",
+			"sasl.jaas.config": `x.PlainLoginModule required username="` + user + `" password="` + pass + `";`}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	bob, eve := as("bob", "b"), as("eve", "e")
+	read := func(c *Client) error {
+		r, err := c.OpenPartition(ctx, ReadOptions{Topic: "t", To: 10, StallTimeout: 5 * time.Second})
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		_, err = r.Next(ctx)
+		return err
+	}
+	for _, x := range []struct {
+		name, want string
+		call       func() error
+	}{
+		{"topic", "DESCRIBE on Topic:t", func() error { _, err := bob.Topic(ctx, "t"); return err }},
+		{"offsets", "DESCRIBE on Topic:t", func() error { _, err := bob.Offsets(ctx, "t", []int32{0}); return err }},
+		{"time", "DESCRIBE on Topic:t", func() error { _, err := bob.OffsetForTime(ctx, "t", 0, 5); return err }},
+		{"config", "DESCRIBE_CONFIGS on Topic:t", func() error { _, err := bob.TopicConfig(ctx, "t"); return err }},
+		{"open", "DESCRIBE on Topic:t", func() error { return read(bob) }},
+		{"read", "READ on Topic:t", func() error { return read(eve) }},
+		{"transactions", "READ on Topic:t", func() error { _, err := eve.OpenTransactions(ctx, "t", 0); return err }},
+		{"group", "DESCRIBE on Group:g", func() error { _, _, err := bob.Group(ctx, "g"); return err }},
+		{"committed", "DESCRIBE on Group:g", func() error { _, err := bob.CommittedOffsets(ctx, "g", "t"); return err }},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			start := time.Now()
+			err := x.call()
+			user := "User:bob"
+			if x.name == "read" || x.name == "transactions" {
+				user = "User:eve"
+			}
+			wantKind(t, err, op.Unreachable, x.want, "access denied", "kafka-acls.sh", user)
+			if d := time.Since(start); d > 3*time.Second {
+				t.Errorf("took %s", d)
+			}
+		})
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"orders-payments-changelog", "orders-payment-total-changelog", "orders-clicks-changelog", "customers", "x"}
+	for _, x := range []struct {
+		want string
+		out  []string
+	}{
+		{"orders-payment-changelog", []string{"orders-payments-changelog", "orders-payment-total-changelog", "orders-clicks-changelog"}},
+		{"custmoers", []string{"customers"}},
+		{"CUSTOMERS", []string{"customers"}},
+		{"customer", []string{"customers"}},
+		{"zzzzzzzz", nil},
+		{"", nil},
+	} {
+		if got := Nearest(x.want, names, 3); !slices.Equal(got, x.out) {
+			t.Errorf("%q: %q", x.want, got)
+		}
+	}
+	if d := editDistance("abcd", "abdc"); d != 1 {
+		t.Error(d)
+	}
+}
