@@ -51,8 +51,9 @@ func smallest(t *testing.T, dir string) string {
 	return best
 }
 
-// TestBitFlips flips one bit of every byte of files in several formats: all of
-// it is covered by a checksum or a check.
+// TestBitFlips flips one bit of every byte of files of two formats, and of
+// every fifth byte and all of the footer of others: everything is covered by a
+// checksum or a check.
 func TestBitFlips(t *testing.T) {
 	root, _ := unpackVariants(t)
 	for _, name := range []string{"fv2", "fv5", "fv6", "fv7", "kCRC32c-fv5", "kxxHash-fv6", "kxxHash64-fv5", "two-level", "kZSTD", "zlib-dict"} {
@@ -62,8 +63,12 @@ func TestBitFlips(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			bad := slices.Clone(data)
 			for off := range data {
-				bad := slices.Clone(data)
+				if name != "fv5" && name != "fv6" && off%5 != 0 && off < len(data)-footerSize {
+					continue
+				}
+				copy(bad, data)
 				bad[off] ^= 1 << (off % 8)
 				_, err := verifyTable(path, bytes.NewReader(bad), int64(len(bad)), nil, false)
 				wantCorrupt(t, fmt.Sprintf("byte %d of %d", off, len(data)), filepath.Base(path), err)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 
 	"sstool/internal/op"
 )
@@ -277,87 +276,4 @@ func (s *familyScan) shown(r *run, key []byte) (bool, error) {
 		return false, corrupt(r.t.name, int64(r.at.off), "entry of type %#02x, expected a point entry", r.typ)
 	}
 	return false, &op.Error{Kind: op.Failed, What: fmt.Sprintf("%s: key %x", r.t.name, key), Err: fmt.Errorf("holds %s, which Kafka Streams never writes and this reader cannot show as a row", kind)}
-}
-
-// deletions answers whether a range tombstone covers an entry. Tombstones
-// overlap; build cuts them into fragments with the newest sequence each.
-type deletions struct {
-	raw   []rangeDel
-	frags []rangeDel
-}
-
-func (d *deletions) add(r rangeDel) {
-	if bytes.Compare(r.start, r.end) < 0 {
-		d.raw = append(d.raw, r)
-	}
-}
-
-// truncate cuts a tombstone to its file's key range: outside of it newer rows
-// may have lost their sequence numbers in a compaction to the last level
-// (db/range_del_aggregator.h:TruncatedRangeDelIterator).
-func truncate(d rangeDel, f File) rangeDel {
-	if bytes.Compare(d.start, f.Smallest) < 0 {
-		d.start = f.Smallest
-	}
-	end := f.Largest
-	if !f.LargestExclusive {
-		end = append(slices.Clone(end), 0) // the first key after it
-	}
-	if bytes.Compare(d.end, end) > 0 {
-		d.end = end
-	}
-	return d
-}
-
-func (d *deletions) build() {
-	if len(d.raw) == 0 {
-		return
-	}
-	bounds := make([][]byte, 0, 2*len(d.raw))
-	for _, r := range d.raw {
-		bounds = append(bounds, r.start, r.end)
-	}
-	slices.SortFunc(bounds, bytes.Compare)
-	bounds = slices.CompactFunc(bounds, bytes.Equal)
-	slices.SortFunc(d.raw, func(a, b rangeDel) int { return bytes.Compare(a.start, b.start) })
-	open, next := seqHeap{}, 0
-	for i := 0; i+1 < len(bounds); i++ {
-		for next < len(d.raw) && bytes.Compare(d.raw[next].start, bounds[i]) <= 0 {
-			heap.Push(&open, d.raw[next])
-			next++
-		}
-		for len(open) > 0 && bytes.Compare(open[0].end, bounds[i]) <= 0 {
-			heap.Pop(&open)
-		}
-		if len(open) > 0 {
-			d.frags = append(d.frags, rangeDel{bounds[i], bounds[i+1], open[0].seq})
-		}
-	}
-	d.raw = nil
-}
-
-// covers says whether a tombstone newer than seq deletes key.
-func (d *deletions) covers(key []byte, seq uint64) bool {
-	if len(d.frags) == 0 {
-		return false
-	}
-	i, found := slices.BinarySearchFunc(d.frags, key, func(r rangeDel, k []byte) int { return bytes.Compare(r.start, k) })
-	if !found {
-		i--
-	}
-	return i >= 0 && bytes.Compare(key, d.frags[i].end) < 0 && d.frags[i].seq > seq
-}
-
-// seqHeap has the tombstone with the newest sequence first.
-type seqHeap []rangeDel
-
-func (h seqHeap) Len() int           { return len(h) }
-func (h seqHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h seqHeap) Less(i, j int) bool { return h[i].seq > h[j].seq }
-func (h *seqHeap) Push(x any)        { *h = append(*h, x.(rangeDel)) }
-func (h *seqHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
 }

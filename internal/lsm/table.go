@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 )
 
 // metaBlock is one entry of the metaindex.
@@ -205,16 +204,6 @@ func (t *table) patchedSeqno(h handle, raw []byte) bool {
 		return nil
 	})
 	return found && t.check("properties", h, clean) == nil
-}
-
-// partitionedFilter is the top block of a filter that is cut in partitions.
-func (t *table) partitionedFilter() (handle, bool) {
-	for _, m := range t.meta {
-		if strings.HasPrefix(m.name, metaPartFilter) {
-			return m.at, true
-		}
-	}
-	return handle{}, false
 }
 
 // dictionary is the compression dictionary of the data blocks, nil when there

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sstool/internal/lsm"
+	"sstool/internal/op"
 	"sstool/internal/streams"
 )
 
@@ -112,7 +113,10 @@ func (f *found) sample() (*evidence, error) {
 				ev.row(f.segmented, db.start, fam, key, value)
 				return nil
 			})
-			if err != nil && !errors.Is(err, errEnough) {
+			switch {
+			case err == nil || errors.Is(err, errEnough):
+			case op.KindOf(err) == op.NotFound: // the application just dropped the segment
+			default:
 				return nil, err
 			}
 		}

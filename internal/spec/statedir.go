@@ -288,7 +288,7 @@ func (d *dirScan) database(f *found, path string, start int64) error {
 			}
 			return nil
 		})
-		if err != nil {
+		if err != nil && op.KindOf(err) != op.NotFound { // not there: just dropped
 			return err
 		}
 	}
