@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,4 +63,23 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 		}
 	}
 	walk(newRoot(&app{}))
+}
+
+// TestReadmeKnowsCommandsAndExitCodes keeps the README's two tables complete.
+func TestReadmeKnowsCommandsAndExitCodes(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := strings.ReplaceAll(string(b), "`", "")
+	for _, c := range newRoot(&app{}).Commands() {
+		if row := "| [" + c.CommandPath() + "](docs/reference/"; !c.Hidden && !strings.Contains(readme, row) {
+			t.Errorf("README has no row for %s", c.CommandPath())
+		}
+	}
+	for _, e := range exitsAll {
+		if row := fmt.Sprintf("| %d | %s |", e.code, e.when); !strings.Contains(readme, row) {
+			t.Errorf("README has no row %q", row)
+		}
+	}
 }
