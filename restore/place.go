@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"sstool/internal/op"
@@ -129,7 +130,8 @@ func (p *placement) pending(stateDir string) ([]move, error) {
 		if err != nil {
 			return nil, err
 		}
-		if from != m.Files {
+		// What stands at the destination must be on its way aside.
+		if from != m.Files || to != "" && !slices.ContainsFunc(todo, func(x move) bool { return x.From == m.To }) {
 			return nil, errOvertaken
 		}
 		todo = append(todo, m)
