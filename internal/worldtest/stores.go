@@ -21,8 +21,8 @@ const (
 
 // stores are key and trust stores as keytool makes them, in all formats:
 //
-//	<name>.p12 .jks .pem .key   for each identity: broker, client, stranger
-//	trust.p12 .jks .pem         the certificate of the authority
+//	<name>.p12 .jks .pem   for each identity: broker, client, stranger
+//	trust.p12 .jks .pem    the certificate of the authority
 //
 // The stranger's certificate is for another host.
 type stores struct{ dir string }
@@ -35,7 +35,7 @@ func makeStores() (stores, error) {
 	if err != nil {
 		return stores{}, err
 	}
-	s := stores{filepath.Join(cache, "stores-1")}
+	s := stores{filepath.Join(cache, "stores-2")}
 	unlock, err := lock(s.dir + ".lock")
 	if err != nil {
 		return stores{}, err
@@ -121,15 +121,18 @@ func (s stores) writePEM(name string) error {
 		return err
 	}
 	out := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
-	if err := os.WriteFile(s.path(name+".key"), out, 0o600); err != nil {
-		return err
+	// One file, key first, then the chain, each certificate once: what Kafka wants of a PEM key store. The PKCS12
+	// store has the authority twice, as end of the chain and as trusted certificate.
+	certs := []*x509.Certificate{leaf}
+	for _, c := range chain {
+		if !slices.ContainsFunc(certs, c.Equal) {
+			certs = append(certs, c)
+		}
 	}
-	certs := []byte{}
-	for _, c := range slices.Concat([]*x509.Certificate{leaf}, chain) {
-		certs = append(certs, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
+	for _, c := range certs {
+		out = append(out, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
 	}
-	// One file, key first, is what Kafka's ssl.keystore.location of type PEM wants.
-	return os.WriteFile(s.path(name+".pem"), append(out, certs...), 0o600)
+	return os.WriteFile(s.path(name+".pem"), out, 0o600)
 }
 
 // keytool works on one of the stores; the suffix is its type.

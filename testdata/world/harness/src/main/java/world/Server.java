@@ -50,8 +50,16 @@ final class Server {
       reply(id, "ok", Main.run(words.get(1), words.subList(2, words.size())));
     } catch (Throwable e) {
       e.printStackTrace();
-      reply(id, "error", Json.write(e.toString()));
+      reply(id, "error", Json.write(reasons(e)));
     }
+  }
+
+  private static String reasons(Throwable e) {
+    StringBuilder text = new StringBuilder(e.toString());
+    for (Throwable cause = e.getCause(); cause != null; cause = cause.getCause()) {
+      text.append("; because of ").append(cause);
+    }
+    return text.toString();
   }
 
   private void reply(String id, String status, String json) {
