@@ -13,6 +13,7 @@ type Profile struct {
 	Topology   string // the --profile of the harness
 	Settings   map[string]string
 	MinVersion string // of Kafka Streams; empty for all
+	Records    int    // input per topic that shows every effect, and is consumed within seconds
 	stores     []Store
 }
 
@@ -72,18 +73,18 @@ func (p Profile) Supports(version string) bool {
 func Profiles() []Profile {
 	dsl := map[string]string{"dsl.store.format": "HEADERS"}
 	return []Profile{
-		{Name: "papi", Topology: "papi", stores: storeKinds()},
-		{Name: "papi-h", Topology: "papi-h", MinVersion: "4.3", stores: headersStores()},
-		{Name: "kv4", Topology: "kv4", stores: []Store{{Name: "tbl-store", Kind: "timestamped-kv", Partitions: 4}}},
-		{Name: "agg", Topology: "agg", stores: aggregations(false)},
-		{Name: "win", Topology: "win", stores: windowAggregations(false)},
-		{Name: "ssjoin", Topology: "ssjoin", stores: streamJoins(false)},
-		{Name: "tjoin", Topology: "tjoin", stores: tableJoins(false)},
-		{Name: "opt", Topology: "opt", stores: optimized()},
-		{Name: "agg-headers", Topology: "agg", Settings: dsl, MinVersion: "4.4", stores: aggregations(true)},
-		{Name: "win-headers", Topology: "win", Settings: dsl, MinVersion: "4.4", stores: windowAggregations(true)},
-		{Name: "ssjoin-headers", Topology: "ssjoin", Settings: dsl, MinVersion: "4.4", stores: streamJoins(true)},
-		{Name: "tjoin-headers", Topology: "tjoin", Settings: dsl, MinVersion: "4.4", stores: tableJoins(true)},
+		{Name: "papi", Records: 1000, Topology: "papi", stores: storeKinds()},
+		{Name: "papi-h", Records: 1000, Topology: "papi-h", MinVersion: "4.3", stores: headersStores()},
+		{Name: "kv4", Records: 600, Topology: "kv4", stores: []Store{{Name: "tbl-store", Kind: "timestamped-kv", Partitions: 4}}},
+		{Name: "agg", Records: 1000, Topology: "agg", stores: aggregations(false)},
+		{Name: "win", Records: 500, Topology: "win", stores: windowAggregations(false)},
+		{Name: "ssjoin", Records: 600, Topology: "ssjoin", stores: streamJoins(false)},
+		{Name: "tjoin", Records: 1000, Topology: "tjoin", stores: tableJoins(false)},
+		{Name: "opt", Records: 1000, Topology: "opt", stores: optimized()},
+		{Name: "agg-headers", Records: 1000, Topology: "agg", Settings: dsl, MinVersion: "4.4", stores: aggregations(true)},
+		{Name: "win-headers", Records: 500, Topology: "win", Settings: dsl, MinVersion: "4.4", stores: windowAggregations(true)},
+		{Name: "ssjoin-headers", Records: 600, Topology: "ssjoin", Settings: dsl, MinVersion: "4.4", stores: streamJoins(true)},
+		{Name: "tjoin-headers", Records: 1000, Topology: "tjoin", Settings: dsl, MinVersion: "4.4", stores: tableJoins(true)},
 	}
 }
 

@@ -225,3 +225,44 @@ func TestRestoreTime(t *testing.T) {
 		t.Errorf("%+v, want %d records and some time", report, gen.Records)
 	}
 }
+
+// What fault tests do to a broker, and that a client sees it.
+func TestBrokerFaults(t *testing.T) {
+	Require(t)
+	ctx := context.Background()
+	b := StartBroker(t, Options{ClusterID: "AAAAAAAAQACAAAAAAAAAAQ"})
+	if err := CreateTopic(ctx, b.Bootstrap, "kept", 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	write := func(limit time.Duration) error {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		return Produce(ctx, b.Bootstrap, "kept", Record{Key: []byte("k"), Value: []byte("v")})
+	}
+	if err := write(20 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(time.Second); err == nil {
+		t.Error("a paused broker answered")
+	}
+	if err := b.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(20 * time.Second); err != nil {
+		t.Errorf("after the pause: %v", err)
+	}
+	b.Kill()
+	if err := write(time.Second); err == nil {
+		t.Error("a killed broker answered")
+	}
+	if err := b.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	log, err := ReadTopic(ctx, b.Bootstrap, "kept")
+	if err != nil || len(log[0]) < 2 {
+		t.Errorf("after the crash the topic has %d records, %v", len(log[0]), err)
+	}
+}
