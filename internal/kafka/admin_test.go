@@ -148,6 +148,7 @@ func TestStreamsGroup(t *testing.T) {
 }
 
 func TestUnstableOffsets(t *testing.T) {
+	t.Parallel()
 	k := startCluster(t, kafkatest.Options{})
 	c, err := Open(t.Context(), Config{Bootstrap: k.Addrs(), Properties: Properties{"default.api.timeout.ms": "1500"}})
 	if err != nil {

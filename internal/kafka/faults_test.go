@@ -114,6 +114,7 @@ func TestLeaderMoves(t *testing.T) {
 }
 
 func TestTransientFetchErrors(t *testing.T) {
+	t.Parallel()
 	for _, e := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.FencedLeaderEpoch, kerr.UnknownLeaderEpoch, kerr.UnknownTopicID,
 		kerr.UnknownTopicOrPartition, kerr.KafkaStorageError, kerr.OffsetNotAvailable, kerr.UnknownServerError, kerr.InconsistentTopicID,
 		kerr.OffsetOutOfRange} {
@@ -136,6 +137,7 @@ func TestTransientFetchErrors(t *testing.T) {
 }
 
 func TestTransientMetadataErrors(t *testing.T) {
+	t.Parallel()
 	k := startCluster(t, kafkatest.Options{})
 	c := open(t, k)
 	topic(t, k, "t", 1)
@@ -151,6 +153,7 @@ func TestTransientMetadataErrors(t *testing.T) {
 }
 
 func TestConnectionDrops(t *testing.T) {
+	t.Parallel()
 	k := startCluster(t, kafkatest.Options{})
 	c := open(t, k)
 	topic(t, k, "t", 1)
@@ -174,6 +177,7 @@ func TestConnectionDrops(t *testing.T) {
 }
 
 func TestBrokerGone(t *testing.T) {
+	t.Parallel()
 	k := startCluster(t, kafkatest.Options{})
 	c := open(t, k)
 	topic(t, k, "t", 1)
@@ -202,6 +206,7 @@ func TestBrokerGone(t *testing.T) {
 
 // A broker that takes requests and never answers.
 func TestBrokerHangs(t *testing.T) {
+	t.Parallel()
 	k := startCluster(t, kafkatest.Options{})
 	c := open(t, k)
 	topic(t, k, "t", 1)
@@ -250,6 +255,7 @@ func TestLogStartMoves(t *testing.T) {
 
 // Offsets past the end: the log was cut back by an unclean leader election.
 func TestPositionPastTheEnd(t *testing.T) {
+	t.Parallel()
 	k := startCluster(t, kafkatest.Options{})
 	c := open(t, k)
 	topic(t, k, "t", 1)
@@ -261,6 +267,7 @@ func TestPositionPastTheEnd(t *testing.T) {
 }
 
 func TestMissing(t *testing.T) {
+	t.Parallel()
 	k := startCluster(t, kafkatest.Options{})
 	c := open(t, k)
 	topic(t, k, "orders-payments-changelog", 2)
@@ -309,6 +316,7 @@ func TestTopicRecreated(t *testing.T) {
 }
 
 func TestOpenTransaction(t *testing.T) {
+	t.Parallel()
 	k := startCluster(t, kafkatest.Options{})
 	c := open(t, k)
 	topic(t, k, "t", 1)
@@ -364,6 +372,7 @@ func TestOpenTransaction(t *testing.T) {
 
 // The reader holds at most one response before the caller takes it.
 func TestPrefetchIsBounded(t *testing.T) {
+	t.Parallel()
 	k := startCluster(t, kafkatest.Options{})
 	c := open(t, k)
 	topic(t, k, "t", 1)

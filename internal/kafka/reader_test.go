@@ -9,6 +9,7 @@ import (
 )
 
 func TestReadEveryCodec(t *testing.T) {
+	t.Parallel()
 	k := startCluster(t, kafkatest.Options{})
 	c := open(t, k)
 	const n = 20000

@@ -130,6 +130,7 @@ func TestGaps(t *testing.T) {
 	}
 	first, _ := batchSize(log)
 	t.Run("at the end", func(t *testing.T) {
+		t.Parallel()
 		k, c := scripted(t)
 		script(k, serve(log, 100, 100))
 		recs, _, events, err := readAll(t, c, ReadOptions{Topic: "t", To: 100})
@@ -142,6 +143,7 @@ func TestGaps(t *testing.T) {
 		}
 	})
 	t.Run("before the last stable offset", func(t *testing.T) {
+		t.Parallel()
 		k, c := scripted(t)
 		script(k, serve(log, 100, 60))
 		recs, _, events, err := readAll(t, c, ReadOptions{Topic: "t", To: 100, ReadCommitted: true, StallTimeout: 2 * time.Second})
