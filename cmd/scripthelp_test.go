@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -75,4 +76,16 @@ func waitFileCmd(ts *testscript.TestScript, neg bool, args []string) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	ts.Fatalf("%s did not appear within a minute", args[0])
+}
+
+// holdLockCmd holds a file's lock as an application does, until the script's
+// end: holdlock PATH.
+func holdLockCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: holdlock PATH")
+	}
+	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_RDWR|os.O_CREATE, 0o644)
+	ts.Check(err)
+	ts.Defer(func() { f.Close() })
+	ts.Check(syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}))
 }
