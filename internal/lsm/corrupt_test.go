@@ -77,7 +77,8 @@ func TestBitFlips(t *testing.T) {
 	}
 }
 
-// TestTruncatedSST cuts a file after every byte.
+// TestTruncatedSST cuts a file after every third byte, and everywhere near its
+// end.
 func TestTruncatedSST(t *testing.T) {
 	root, _ := unpackVariants(t)
 	for _, name := range []string{"fv5", "fv6"} {
@@ -87,6 +88,9 @@ func TestTruncatedSST(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n := range data {
+			if n%3 != 0 && n < len(data)-2*footerSize {
+				continue
+			}
 			_, err := verifyTable(path, bytes.NewReader(data[:n]), int64(n), nil, false)
 			wantCorrupt(t, fmt.Sprintf("%s cut to %d bytes", name, n), filepath.Base(path), err)
 		}
