@@ -55,7 +55,7 @@ func (c *Client) explain(err error, what string, need *acl) error {
 	}
 	e := &op.Error{Kind: op.Unreachable, What: what, Err: err}
 	if errors.Is(err, context.DeadlineExceeded) {
-		e.Err = fmt.Errorf("no answer in time: %w", err)
+		e.Err = fmt.Errorf("the broker does not answer: %w", err)
 		if cause := c.set.dials.last(); cause != nil {
 			err = cause
 			e.Err = cause
