@@ -28,7 +28,7 @@ type restoreFlags struct {
 	retention, interval, history                durationValue
 	partitions                                  partitionsValue
 
-	measure, fromCheckpoint, asTarget, acceptDerived, force, dryRun, yes bool
+	measure, fromCheckpoint, asTarget, acceptDerived, force, skipExisting, dryRun, yes bool
 	into, scratch, stateDir, isolation, toTime, profile                  string
 	toOffset                                                             numberValue
 	threads, repeat                                                      int
@@ -91,6 +91,7 @@ func (f *restoreFlags) registerTarget(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.measure, "measure", false, "time the replay in a scratch directory that is removed afterwards")
 	fs.StringVar(&f.into, "into", "", "build the state directory `DIR`, state.dir of the application")
 	fs.StringVar(&f.scratch, "scratch", "", "`DIR` for scratch directories (default the system's temporary directory)")
+	fs.BoolVar(&f.skipExisting, "skip-existing", false, "leave stores that are there as they are and restore the rest (under exactly-once: leave their whole task)")
 	fs.BoolVar(&f.force, "force", false, "move a non-empty store aside instead of refusing it")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "show the plan and change nothing")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask before existing stores are moved aside or resumed")
@@ -129,7 +130,7 @@ func (f *restoreFlags) documentKind() string {
 func (f *restoreFlags) options(warn func(string)) (restore.Options, error) {
 	o := restore.Options{
 		ApplicationID: f.appID, Guarantee: restore.Guarantee(f.guarantee),
-		Into: f.into, Scratch: f.scratch, StateDir: f.stateDir, Force: f.force, Profile: restore.Profile(f.profile),
+		Into: f.into, Scratch: f.scratch, StateDir: f.stateDir, Force: f.force, SkipExisting: f.skipExisting, Profile: restore.Profile(f.profile),
 		Threads: f.threads, Memory: int64(f.memory), AsTarget: f.asTarget, StallTimeout: time.Duration(f.stall),
 		FromCheckpoint: f.fromCheckpoint, ToOffset: f.toOffset.or(-1), Isolation: f.isolation, AcceptDerived: f.acceptDerived,
 		Measure: f.measure, SLA: time.Duration(f.sla), Repeat: f.repeat, Project: f.projectThreads, Partitions: f.partitions,

@@ -58,6 +58,9 @@ type Options struct {
 	Into    string // state.dir to build in; empty: a scratch directory, removed afterwards
 	Scratch string // where scratch directories go; empty: the system's temporary directory
 	Force   bool   // a non-empty store is moved aside instead of refused
+	// SkipExisting leaves stores that are there as they are and restores the
+	// rest; under exactly-once it leaves the whole task.
+	SkipExisting bool
 
 	Profile      Profile
 	Threads      int   // partitions in parallel; 0: as many as cores
@@ -132,6 +135,8 @@ func (o *Options) Validate() error {
 		return op.Errorf(op.Usage, "unknown isolation level %q", o.Isolation).WithTry("read_committed or read_uncommitted")
 	case o.Into != "" && o.Repeat > 1:
 		return op.Errorf(op.Usage, "--repeat is for --measure in a scratch directory, not for --into")
+	case o.SkipExisting && (o.Force || o.FromCheckpoint):
+		return op.Errorf(op.Usage, "--skip-existing leaves existing stores alone: --force and --from-checkpoint do not fit")
 	case o.FromCheckpoint && o.resumeDir() == "":
 		return op.Errorf(op.Usage, "--from-checkpoint needs the state directory to resume").
 			WithTry("--into DIR resumes it in place; --measure --state-dir DIR times the tail on a copy")

@@ -68,6 +68,7 @@ type Unit struct {
 	Replace bool   // a non-empty store stands in its place
 	Resume  string // directory of the store to resume; empty: from the log start
 	Done    bool   // in place from an earlier run
+	Kept    bool   // Done, because it was there: SkipExisting
 	Task    *TaskPlan
 
 	was string // fingerprint of what stood in its place when the plan was made

@@ -190,6 +190,8 @@ func unitRows(ur unitResult) []PartitionResult {
 		c, ok := ur.parts[x.Partition]
 		state := "restored"
 		switch {
+		case u.Kept:
+			state, c = "left as it was", newCounts()
 		case u.Done:
 			state, c = "done before", newCounts()
 		case u.Resume != "":

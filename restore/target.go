@@ -2,6 +2,7 @@ package restore
 
 import (
 	"path/filepath"
+	"slices"
 
 	"sstool/internal/op"
 	"sstool/internal/streams"
@@ -34,6 +35,7 @@ func (p *Plan) checkTarget() error {
 			}
 			all = all && u.Done
 		}
+		keepWhole(o, t)
 	}
 	if all && o.Force {
 		p.redo = true
@@ -53,11 +55,22 @@ func (p *Plan) checkTarget() error {
 	return nil
 }
 
+// keepWhole leaves a task alone of which one store is kept, under exactly-once:
+// offsets beside the kept store's are the task's own business there.
+func keepWhole(o *Options, t *TaskPlan) {
+	if o.Guarantee != ExactlyOnce || !slices.ContainsFunc(t.Units, func(u *Unit) bool { return u.Kept }) {
+		return
+	}
+	for _, u := range t.Units {
+		u.Done, u.Kept = true, true
+	}
+}
+
 // checkStore looks at one store's place: free, finished by an earlier run, or
 // to be replaced if that is wanted.
 func (p *Plan) checkStore(led ledger, t *TaskPlan, dir string, u *Unit) error {
 	o := &p.Options
-	u.Done, u.Replace = false, false
+	u.Done, u.Replace, u.Kept = false, false, false
 	s := u.Request.Store
 	store := streams.StoreDir(dir, s)
 	full, err := nonEmpty(store)
@@ -87,9 +100,13 @@ func (p *Plan) checkStore(led ledger, t *TaskPlan, dir string, u *Unit) error {
 	if !full {
 		return nil
 	}
+	if o.SkipExisting {
+		u.Done, u.Kept = true, true
+		return nil
+	}
 	if !o.Force {
 		return op.Errorf(op.Precondition, "store %q of task %s is not empty: %s", s.Name, t.Name(), store).
-			WithTry("--force moves it aside into %s; --from-checkpoint resumes it", ownDir(o.Into))
+			WithTry("--force moves it aside into %s; --skip-existing leaves it and restores the rest; --from-checkpoint resumes it", ownDir(o.Into))
 	}
 	u.Replace = true
 	return nil
