@@ -29,14 +29,14 @@ type restoreFlags struct {
 	partitions                                  partitionsValue
 
 	measure, fromCheckpoint, asTarget, acceptDerived, force, skipExisting, dryRun, yes bool
-	into, scratch, stateDir, isolation, toTime, profile                  string
-	toOffset                                                             numberValue
-	threads, repeat                                                      int
-	memory                                                               bytesValue
-	stall, sla                                                           durationValue
-	consumer                                                             propertiesValue
-	projectThreads                                                       []int
-	projectSizes                                                         []string
+	into, scratch, stateDir, isolation, toTime, profile                                string
+	toOffset                                                                           numberValue
+	threads, repeat                                                                    int
+	memory                                                                             bytesValue
+	stall, sla                                                                         durationValue
+	consumer                                                                           propertiesValue
+	projectThreads                                                                     []int
+	projectSizes                                                                       []string
 }
 
 func (f *restoreFlags) register(cmd *cobra.Command) {
