@@ -54,9 +54,9 @@ test-matrix: native ## the real-Kafka suite over all supported versions of Kafka
 	@{ $(REAL_READY); } || { echo 'sstool build: Java 17 or Maven is missing: install both (Debian, Ubuntu: apt-get install openjdk-17-jre-headless maven)' >&2; exit 1; }
 	@$(WITH_ROCKS) SSTOOL_REAL=1 SSTOOL_MATRIX=full $(GO) test -v -count=1 -timeout 6h $(REAL_PACKAGES)
 
-bench: native ## benchmarks; BENCH=regexp picks some; ratios count, not times
+bench: build ## benchmarks; BENCH=regexp picks some; ratios count, not times
 	@$(WITH_ROCKS) $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
-	@if [ -d testdata/bench ]; then $(WITH_ROCKS) $(GO) run ./testdata/bench; fi
+	@$(WITH_ROCKS) $(GO) run ./build/bench $(BENCHFLAGS)
 
 fuzz: native ## run every fuzz target for FUZZTIME (10s)
 	@$(WITH_ROCKS) $(GO) test -list '^Fuzz' ./... \

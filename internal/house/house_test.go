@@ -26,7 +26,7 @@ var owners = map[string][]string{
 	"github.com/twmb/franz-go":              {"internal/kafka", "internal/kafkatest", "internal/worldtest"},
 	"github.com/magiconair/properties":      {"internal/kafka"},
 	"github.com/pavlo-v-chernykh/keystore-": {"internal/kafka"},
-	"software.sslmate.com/src/go-pkcs12":    {"internal/kafka"},
+	"software.sslmate.com/src/go-pkcs12":    {"internal/kafka", "internal/worldtest"},
 	"go.yaml.in/yaml/v3":                    {"internal/spec", "cmd"},
 }
 
@@ -176,8 +176,9 @@ func TestFactsImportTheStandardLibraryOnly(t *testing.T) {
 }
 
 func TestProductionCodeDoesNotImportTestHelpers(t *testing.T) {
-	// The embedded cluster is also what sstool demo runs.
-	users := []string{"cmd", "internal/demo"}
+	// The embedded cluster is also what sstool demo runs; the benchmark is a
+	// program because a test's time limit does not suit it.
+	users := []string{"cmd", "internal/demo", "build/bench"}
 	for _, p := range packages(t) {
 		for _, imp := range p.Imports {
 			if strings.HasPrefix(imp, module) && strings.HasSuffix(imp, "test") && !strings.HasSuffix(p.name(), "test") && !slices.Contains(users, p.name()) {
