@@ -8,10 +8,11 @@ import (
 
 // The encoding of a row in chunks, spill files and runs:
 //
-//	uvarint  length of the key × 2, + 1 when group and block follow
-//	uvarint  group, uvarint block     only when one of them differs from the row before (at first: 0, 0)
+//	uvarint  length of the key × 2, + 1 when group or block differ from the row before (at first: 0, 0)
+//	uvarint  block × 2, + 1 when the group differs      only then
+//	uvarint  group                                      only then
 //	uvarint  length of the value + 1; 0 is a tombstone
-//	uvarint  length of the value      only of a tombstone in a table that keeps all rows
+//	uvarint  length of the value                        only of a tombstone in a table that keeps all rows
 //	key, value
 //
 // The usual row spends two bytes on it.
@@ -35,10 +36,14 @@ func putHeader(b []byte, klen, vlen uint32, tombstone, keepAll bool, last *place
 	if *last == at {
 		n = binary.PutUvarint(b, uint64(klen)<<1)
 	} else {
-		*last = at
 		n = binary.PutUvarint(b, uint64(klen)<<1|1)
-		n += binary.PutUvarint(b[n:], uint64(at.group))
-		n += binary.PutUvarint(b[n:], uint64(at.seq))
+		if last.group == at.group {
+			n += binary.PutUvarint(b[n:], uint64(at.seq)<<1)
+		} else {
+			n += binary.PutUvarint(b[n:], uint64(at.seq)<<1|1)
+			n += binary.PutUvarint(b[n:], uint64(at.group))
+		}
+		*last = at
 	}
 	if !tombstone {
 		return n + binary.PutUvarint(b[n:], uint64(vlen)+1)
@@ -57,8 +62,10 @@ func parseHeader(b []byte, keepAll bool, at *place) (h header, n int, err error)
 	x := f.next(1<<32 - 1)
 	p := *at
 	if x&1 != 0 {
-		p.group = uint32(f.next(1<<32 - 1))
-		p.seq = uint32(f.next(maxSeq))
+		q := f.next(maxSeq<<1 | 1)
+		if p.seq = uint32(q >> 1); q&1 != 0 {
+			p.group = uint32(f.next(1<<32 - 1))
+		}
 	}
 	v := f.next(1 << 31)
 	h = header{klen: uint32(x >> 1), tombstone: v == 0}

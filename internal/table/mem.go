@@ -66,6 +66,7 @@ func (m *memory) close() error {
 	defer m.mu.Unlock()
 	var first error
 	for _, b := range m.regions {
+		m.gauge.add(-int64(len(b)))
 		if err := unmapMemory(b); err != nil && first == nil {
 			first = err
 		}

@@ -88,7 +88,7 @@ func (s *Sorter) mergeInto(runs []run, depth int, emit func(*reader) error) (err
 		}
 	}()
 	for i := range runs {
-		r := &reader{s: s, off: runs[i].off, freed: runs[i].off, rest: runs[i].n, index: i, depth: depth}
+		r := newReader(s, runs[i], i, depth)
 		all[i] = r
 		if r.win, err = s.t.mem.get(window); err != nil {
 			return err

@@ -260,13 +260,17 @@ func load(t testing.TB, tb *Table, sorters int) ([]result, Stats) {
 
 func TestModel(t *testing.T) {
 	for _, w := range workloads() {
-		for _, memory := range []int64{1 << 20, 64 << 20} {
+		for _, c := range []struct {
+			memory  int64
+			workers int
+		}{{1 << 20, 1}, {1 << 20, 3}, {64 << 20, 2}} {
 			for _, keepAll := range []bool{false, true} {
-				for _, workers := range []int{1, 3} {
-					t.Run(fmt.Sprintf("%s/%dMiB/keepAll=%t/workers=%d", w.name, memory>>20, keepAll, workers), func(t *testing.T) {
-						check(t, w, memory, keepAll, workers, 0)
-					})
-				}
+				t.Run(fmt.Sprintf("%s/%dMiB/workers=%d/keepAll=%t", w.name, c.memory>>20, c.workers, keepAll), func(t *testing.T) {
+					if c.memory > 1<<20 {
+						w.rows /= 5
+					}
+					check(t, w, c.memory, keepAll, c.workers, 0)
+				})
 			}
 		}
 	}
@@ -283,7 +287,7 @@ func TestModelCramped(t *testing.T) {
 		} {
 			for _, keepAll := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/%d/keepAll=%t", w.name, i, keepAll), func(t *testing.T) {
-					w.rows = min(w.rows, 6000)
+					w.rows = min(w.rows, 4000)
 					checkShape(t, w, &sh, 1<<20, keepAll, 1+i, 0)
 				})
 			}
@@ -297,7 +301,7 @@ func TestDropGroup(t *testing.T) {
 		if w.name != "windows" && w.name != "many groups" && w.name != "groups unseen" && w.name != "zeros" {
 			continue
 		}
-		for _, drop := range []uint32{1, 25, 1004, 500_000, 1<<32 - 1} {
+		for _, drop := range []uint32{1, 25, 1004, 500_000} {
 			for _, keepAll := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/%d/keepAll=%t", w.name, drop, keepAll), func(t *testing.T) {
 					check(t, w, 1<<20, keepAll, 2, drop)

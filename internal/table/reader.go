@@ -10,6 +10,7 @@ type reader struct {
 	off   int64 // of what comes after win, in the file
 	rest  int64 // bytes there
 	freed int64 // everything before it was given back
+	step  int64 // bytes to give back at a time
 	index int
 	depth int
 
@@ -18,6 +19,10 @@ type reader struct {
 	head      uint64
 	vlen      uint32
 	tombstone bool
+}
+
+func newReader(s *Sorter, from run, index, depth int) *reader {
+	return &reader{s: s, off: from.off, rest: from.n, freed: from.off, step: min(max(from.n/32, 16<<10), 1<<20), index: index, depth: depth}
 }
 
 func (r *reader) order() uint32 {
@@ -34,7 +39,7 @@ func (r *reader) next() (bool, error) {
 	}
 	r.vlen = 0
 	if r.pos == r.end && r.rest == 0 {
-		r.free()
+		r.s.runs.free(r.freed, r.off-r.freed)
 		return false, nil
 	}
 	keepAll := r.s.t.o.KeepAll
@@ -94,18 +99,12 @@ func (r *reader) fill(n int) error {
 	r.end += m
 	r.off += int64(m)
 	r.rest -= int64(m)
-	if r.off-int64(r.end)-r.freed >= 1<<20 {
-		r.free()
-	}
-	return nil
-}
-
-// free gives back the disk space before the window.
-func (r *reader) free() {
-	if to := r.off - int64(r.end-r.pos); to > r.freed {
+	// Give back the disk space of what was read, in steps worth the call.
+	if to := (r.off - int64(r.end)) &^ (diskBlock - 1); to-r.freed >= r.step {
 		r.s.runs.free(r.freed, to-r.freed)
 		r.freed = to
 	}
+	return nil
 }
 
 // skip passes over n bytes, if there are so many.

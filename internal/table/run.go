@@ -39,9 +39,7 @@ func (w *runWriter) write(b []byte) error {
 		return err
 	}
 	if len(b) > len(w.buf)-w.n { // larger than the buffer, which is empty now
-		off, err := w.s.runs.append(1, b)
-		w.wrote(off, len(b))
-		return err
+		return w.flush(b)
 	}
 	w.n += copy(w.buf[w.n:], b)
 	return nil
@@ -83,17 +81,22 @@ func (w *runWriter) room(n int) error {
 	if w.n == 0 || len(w.buf)-w.n >= n {
 		return nil
 	}
-	off, err := w.s.runs.append(1, w.buf[:w.n])
-	w.wrote(off, w.n)
+	err := w.flush(w.buf[:w.n])
 	w.n = 0
 	return err
 }
 
-func (w *runWriter) wrote(off int64, n int) {
+func (w *runWriter) flush(b []byte) error {
+	align := int64(1)
+	if w.r.n == 0 {
+		align = diskBlock // so that what is read of a run can be freed without touching another
+	}
+	off, err := w.s.runs.append(align, b)
 	if w.r.n == 0 {
 		w.r.off = off
 	}
-	w.r.n += int64(n)
+	w.r.n += int64(len(b))
+	return err
 }
 
 // finish completes the run.

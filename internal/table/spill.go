@@ -9,6 +9,9 @@ import (
 	"sstool/internal/op"
 )
 
+// diskBlock is the unit in which file systems give space back.
+const diskBlock = 4096
+
 // spillFile is a temporary file that is appended to by one goroutine and read
 // by many. It is created at the first append.
 type spillFile struct {
