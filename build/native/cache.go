@@ -185,7 +185,7 @@ func fetchJar(p pin, tmp string) (string, error) {
 	}
 	mvn, err := exec.LookPath("mvn")
 	if err != nil {
-		return "", errors.New("Maven is missing and RocksDB is not cached yet: install Maven (Debian, Ubuntu: apt-get install maven; macOS: brew install maven) or set ROCKSDB_DIR to a RocksDB of your own")
+		return "", errors.New("no Maven (mvn) and no cached RocksDB: install Maven (Debian, Ubuntu: apt-get install maven; macOS: brew install maven) or set ROCKSDB_DIR to a RocksDB of your own")
 	}
 	artifact := fmt.Sprintf("%s:%s:%s:jar:%s", rocksGroup, rocksArtifact, rocksVersion, p.classifier)
 	fmt.Fprintf(os.Stderr, "sstool build: fetching %s with Maven, once …\n", artifact)

@@ -56,7 +56,7 @@ func printEnv(lib *library) error {
 		cc = fields[0]
 	}
 	if _, err := exec.LookPath(cc); err != nil {
-		return fmt.Errorf("C compiler %q is missing: install one (Debian, Ubuntu: apt-get install gcc libc6-dev; macOS: xcode-select --install)", cc)
+		return fmt.Errorf("no C compiler (%s): install one (Debian, Ubuntu: apt-get install gcc libc6-dev; macOS: xcode-select --install)", cc)
 	}
 	flags, err := goEnv("GOFLAGS")
 	if err != nil {
