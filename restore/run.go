@@ -85,11 +85,14 @@ func (r *run) fetchSize() int {
 	return int(min(max(r.opts.Memory/5/r.buffers(), 1<<20), 16<<20))
 }
 
+// leastTable is what a table cannot do without, whatever the budget.
+func (r *run) leastTable() int64 { return int64(r.workers) << 20 }
+
 // tableMemory is what one unit's table may hold of the budget: the rest is for
 // fetch buffers, the runtime and RocksDB.
 func (r *run) tableMemory() int64 {
 	rest := r.opts.Memory - r.buffers()*int64(r.fetchSize()) - 48<<20
-	return max(rest, r.opts.Memory/4) / int64(r.parallel)
+	return max(max(rest, r.opts.Memory/4)/int64(r.parallel), r.leastTable())
 }
 
 func (r *run) open(ctx context.Context, u *Unit, part PartRange, w *op.Stopwatch) (*kafka.PartitionReader, error) {
@@ -202,7 +205,8 @@ func (p *Plan) runScratch(ctx context.Context, sink op.Sink, res *Result, n int)
 }
 
 // units replays the units of the tasks, several at once; taskDone is called,
-// one call at a time, when all units of a task are replayed.
+// one call at a time, when all units of a task are replayed. It returns the
+// units of the tasks that were finished.
 func (r *run) units(ctx context.Context, root string, tasks []*TaskPlan, taskDone func(*TaskPlan, []unitResult) error) ([]unitResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -242,12 +246,17 @@ func (r *run) units(ctx context.Context, root string, tasks []*TaskPlan, taskDon
 					mu.Unlock()
 					return
 				}
-				all = append(all, ur)
 				byTask[j.task] = append(byTask[j.task], ur)
 				left[j.task]--
-				if left[j.task] == 0 && taskDone != nil {
-					if err := taskDone(j.task, byTask[j.task]); err != nil {
+				if left[j.task] == 0 {
+					var err error
+					if taskDone != nil {
+						err = taskDone(j.task, byTask[j.task]) // completes the counts
+					}
+					if err != nil {
 						cancel(err)
+					} else {
+						all = append(all, byTask[j.task]...)
 					}
 				}
 				mu.Unlock()
