@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 	if err == nil {
 		return code
 	}
-	tries := op.Tries(err)
+	message, tries := messageOf(err), op.Tries(err)
 	if code == op.Usage.ExitCode() && len(tries) == 0 && cmd != nil {
 		tries = []string{cmd.CommandPath() + " --help"}
 	}
@@ -52,15 +53,27 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 		if tries == nil {
 			tries = []string{}
 		}
-		b, _ := json.Marshal(errorDoc{Kind: "error", Code: code, ErrorKind: kind.String(), Message: err.Error(), Try: tries})
+		b, _ := json.Marshal(errorDoc{Kind: "error", Code: code, ErrorKind: kind.String(), Message: message, Try: tries})
 		fmt.Fprintf(a.io.Err, "%s\n", b)
 		return code
 	}
-	fmt.Fprintf(a.io.Err, "sstool: %s\n", printable(err.Error()))
+	fmt.Fprintf(a.io.Err, "sstool: %s\n", printable(message))
 	for _, t := range tries {
 		fmt.Fprintf(a.io.Err, "try: %s\n", printable(t))
 	}
 	return code
+}
+
+// messageOf is the error's text; of an interruption, where it happened.
+func messageOf(err error) string {
+	if !errors.Is(err, context.Canceled) {
+		return err.Error()
+	}
+	where := strings.TrimSuffix(err.Error(), context.Canceled.Error())
+	if where = strings.TrimSuffix(where, ": "); where == "" {
+		return "interrupted"
+	}
+	return "interrupted: " + where
 }
 
 // wantsJSON reports whether the user asked for JSON. When the flags did not

@@ -187,13 +187,13 @@ func (p *progress) line(e op.Event, now time.Time) string {
 	var parts []string
 	if e.Total > 0 {
 		share := min(1, float64(e.Done)/float64(e.Total))
-		parts = append(parts, fmt.Sprintf("%s %3.0f %%", bar(share, 24), 100*share))
+		parts = append(parts, fmt.Sprintf("%s %3.0f %%", bar(share, min(24, p.width/6)), 100*share))
 		parts = append(parts, fmt.Sprintf("%s/%s %s", humanCount(e.Done), humanCount(e.Total), e.Unit))
 	} else if e.Done > 0 {
 		parts = append(parts, humanCount(e.Done)+" "+e.Unit)
 	}
 	if e.Rate > 0 {
-		parts = append(parts, humanRate(e.Rate, e.Unit))
+		parts = append(parts, strings.ReplaceAll(humanRate(e.Rate, ""), " /s", "/s"))
 	}
 	if s := now.Sub(p.began).Seconds(); e.Bytes > 0 && s > 0.2 {
 		parts = append(parts, humanBytes(int64(float64(e.Bytes)/s))+"/s")

@@ -40,7 +40,7 @@ func TestProgressModes(t *testing.T) {
 	}{
 		{"none", true, nil, []string{"warning: \x1b[0mt-0: log start\\x1b[2J moved", "failed: \x1b[0mt-1: corrupt batch"}, []string{"50 %"}},
 		{"auto", false, nil, []string{"warning: t-0: log start\\x1b[2J moved\nfailed: t-1: corrupt batch\n"}, []string{"\x1b", "50 %"}},
-		{"auto", true, nil, []string{"\r\x1b[Kreplay  [============            ]  50 %  50/100 records  12k records/s  ETA 4s"}, nil},
+		{"auto", true, nil, []string{"\r\x1b[Kreplay  [============            ]  50 %  50/100 records  12k/s  ETA 4s"}, nil},
 		{"auto", true, map[string]string{"TERM": "dumb"}, []string{"warning: t-0"}, []string{"\r", "\x1b", "50 %"}},
 		{"auto", true, map[string]string{"NO_COLOR": "1"}, []string{"warning: t-0"}, []string{"\x1b[33m"}},
 		{"text", false, nil, []string{"replay\n", "50/100 records"}, []string{"\r", "\x1b"}},

@@ -103,6 +103,18 @@ func TestErrorsNameTheNextStep(t *testing.T) {
 	}
 }
 
+func TestInterruptionIsSaidAsOne(t *testing.T) {
+	for err, want := range map[error]string{
+		context.Canceled: "interrupted",
+		fmt.Errorf("t-0: %w", fmt.Errorf("fetch: %w", context.Canceled)): "interrupted: t-0: fetch",
+		op.Errorf(op.Declined, "declined"):                               "declined",
+	} {
+		if got := messageOf(err); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
+}
+
 func TestVersion(t *testing.T) {
 	got := runWith(t, nil, "version", "-o", "json")
 	var doc map[string]any
