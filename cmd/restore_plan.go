@@ -32,7 +32,7 @@ type planStep struct {
 	From      int64  `json:"from"`
 	To        int64  `json:"to"`
 	Bytes     *int64 `json:"bytes"`
-	Action    string `json:"action"` // restore, replace, resume, none
+	Action    string `json:"action"` // restore, replace, resume, keep, none
 	Because   string `json:"started_at_because"`
 }
 
@@ -63,6 +63,8 @@ func newPlanDoc(p *restore.Plan) planDoc {
 
 func action(u *restore.Unit) string {
 	switch {
+	case u.Kept:
+		return "keep"
 	case u.Done:
 		return "none"
 	case u.Resume != "":

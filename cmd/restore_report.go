@@ -56,17 +56,27 @@ var partitionColumns = []column{
 	{name: "ON DISK", right: true, wide: true}, {name: "STATE"},
 }
 
+// countsFrom is the first column that says what this run did.
+const countsFrom = 9
+
 func partitionRows(w *tableWriter, r *restore.Result) [][]string {
 	var rows [][]string
 	for _, p := range r.Partitions {
-		rows = append(rows, []string{
+		row := []string{
 			p.Store, p.Task, string(p.Kind), strconv.Itoa(int(p.Partition)),
 			w.count(p.LogStart), w.count(p.LogEnd), w.count(p.LastStable), w.count(p.From), w.count(p.To),
 			w.count(p.Records), w.bytes(p.Bytes), w.count(p.LiveKeys), w.share(p.Superseded, p.Records), w.count(p.Tombstones),
 			w.count(p.EmptyValues), w.count(p.Expired), w.count(p.NullKeys), w.count(p.Control), w.count(p.Aborted), w.count(p.OffsetGaps),
 			w.seconds(p.FirstFetch), w.seconds(p.Elapsed), w.count(int64(p.RecordsPer)), strconv.FormatFloat(p.MBPer, 'f', 1, 64),
 			w.bytes(p.StoreBytes), p.State,
-		})
+		}
+		if p.State != "restored" && p.State != "resumed" {
+			// Not touched in this run: nothing of it was measured.
+			for i := countsFrom; i < len(row)-1; i++ {
+				row[i] = w.none()
+			}
+		}
+		rows = append(rows, row)
 	}
 	return rows
 }

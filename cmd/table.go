@@ -197,3 +197,11 @@ func (w *tableWriter) share(part, whole int64) string {
 	}
 	return humanCount(part) + " (" + humanShare(float64(part), float64(whole)) + ")"
 }
+
+// none stands where there is no value.
+func (w *tableWriter) none() string {
+	if w.machine() {
+		return ""
+	}
+	return "-"
+}
