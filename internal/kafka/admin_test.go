@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -84,7 +83,7 @@ func TestGroups(t *testing.T) {
 		opts := []kgo.Opt{kgo.SeedBrokers(k.Addrs()...), kgo.ConsumerGroup("orders-" + kind), kgo.ConsumeTopics("t"), kgo.DisableAutoCommit(),
 			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())}
 		if kind == "consumer" {
-			opts = append(opts, kgo.WithContext(context.WithValue(ctx, "opt_in_kafka_next_gen_balancer_beta", true))) //nolint:staticcheck // franz-go's own key
+			opts = append(opts, kgo.ServerSideBalancer())
 		}
 		m, err := kgo.NewClient(opts...)
 		if err != nil {

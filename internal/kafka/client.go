@@ -21,7 +21,8 @@ type Client struct {
 	cl     *kgo.Client
 	adm    *kadm.Client
 	mu     sync.Mutex
-	idle   []*kgo.Client // fetch clients whose reader is done
+	idle   []*kgo.Client        // fetch clients whose reader is done
+	busy   map[*kgo.Client]bool // and those at work
 	closed bool
 }
 
@@ -42,7 +43,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, opts: opts, set: set}
+	c := &Client{cfg: cfg, opts: opts, set: set, busy: map[*kgo.Client]bool{}}
 	c.cl, err = kgo.NewClient(opts...)
 	if err != nil {
 		return nil, &op.Error{Kind: op.Usage, What: "Kafka client configuration", Err: err}
@@ -60,13 +61,15 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 // Close ends all connections. Readers that are still open fail.
 func (c *Client) Close() {
 	c.mu.Lock()
-	idle := c.idle
+	all := append(c.idle, c.cl)
+	for cl := range c.busy {
+		all = append(all, cl)
+	}
 	c.idle, c.closed = nil, true
 	c.mu.Unlock()
-	for _, cl := range idle {
+	for _, cl := range all {
 		cl.Close()
 	}
-	c.cl.Close()
 }
 
 // ClusterID is the cluster's own identifier.
@@ -118,28 +121,28 @@ func (c *Client) address() string {
 // for each other.
 func (c *Client) borrow() (*kgo.Client, error) {
 	c.mu.Lock()
-	if n := len(c.idle); n > 0 {
-		cl := c.idle[n-1]
-		c.idle = c.idle[:n-1]
-		c.mu.Unlock()
-		return cl, nil
-	}
-	closed := c.closed
-	c.mu.Unlock()
-	if closed {
+	defer c.mu.Unlock()
+	if c.closed {
 		return nil, kgo.ErrClientClosed
 	}
-	return kgo.NewClient(slices.Clone(c.opts)...)
+	var cl *kgo.Client
+	if n := len(c.idle); n > 0 {
+		cl, c.idle = c.idle[n-1], c.idle[:n-1]
+	} else {
+		var err error
+		if cl, err = kgo.NewClient(slices.Clone(c.opts)...); err != nil {
+			return nil, err
+		}
+	}
+	c.busy[cl] = true
+	return cl, nil
 }
 
 func (c *Client) giveBack(cl *kgo.Client) {
 	c.mu.Lock()
-	closed := c.closed
-	if !closed {
+	defer c.mu.Unlock()
+	delete(c.busy, cl)
+	if !c.closed { // else Close has closed it
 		c.idle = append(c.idle, cl)
-	}
-	c.mu.Unlock()
-	if closed {
-		cl.Close()
 	}
 }

@@ -240,7 +240,7 @@ func TestLogStartMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	for err == nil {
-		b, err = r.Next(t.Context())
+		_, err = r.Next(t.Context())
 	}
 	var moved *LogStartMovedError
 	if !errors.As(err, &moved) || moved.LogStart != 155 || moved.Position < 10 || moved.Position > 155 {
@@ -428,5 +428,48 @@ func TestCloseAndCancel(t *testing.T) {
 	}
 	if _, err := r.Next(t.Context()); err == nil || err == io.EOF {
 		t.Errorf("after close: %v", err)
+	}
+}
+
+// Closing the client ends its readers.
+func TestClientClose(t *testing.T) {
+	k := startCluster(t, kafkatest.Options{})
+	c := open(t, k)
+	topic(t, k, "t", 1)
+	batches(t, k, "t", 20)
+	r, err := c.OpenPartition(t.Context(), ReadOptions{Topic: "t", To: 200, MaxBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c.Close()
+	start := time.Now()
+	for err == nil {
+		_, err = r.Next(t.Context())
+	}
+	if err == io.EOF || time.Since(start) > 5*time.Second {
+		t.Fatal(err, time.Since(start))
+	}
+	if _, err := c.OpenPartition(t.Context(), ReadOptions{Topic: "t", To: 200}); err == nil {
+		t.Fatal("opened on a closed client")
+	}
+}
+
+// Connections are reused: a hundred partitions one after the other do not
+// make a hundred.
+func TestConnectionsAreReused(t *testing.T) {
+	k := startCluster(t, kafkatest.Options{})
+	c := open(t, k)
+	topic(t, k, "t", 1)
+	batches(t, k, "t", 1)
+	for range 10 {
+		recs, _, _, err := readAll(t, c, ReadOptions{Topic: "t", To: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantAll(t, recs, 0, 10)
+	}
+	if len(c.idle) != 1 || len(c.busy) != 0 {
+		t.Errorf("%d idle and %d busy fetch clients", len(c.idle), len(c.busy))
 	}
 }

@@ -84,16 +84,17 @@ func (c *Client) classicGroup(ctx context.Context, id string) (string, int, erro
 	if err != nil {
 		return "", 0, err
 	}
-	for _, g := range resp.Groups {
-		if err := kerr.ErrorForCode(g.ErrorCode); err != nil {
-			return "", 0, err
-		}
-		if g.State == "Dead" && len(g.Members) == 0 {
-			break
-		}
-		return g.State, len(g.Members), nil
+	if len(resp.Groups) != 1 {
+		return "", 0, kerr.GroupIDNotFound
 	}
-	return "", 0, kerr.GroupIDNotFound
+	g := &resp.Groups[0]
+	if err := kerr.ErrorForCode(g.ErrorCode); err != nil {
+		return "", 0, err
+	}
+	if g.State == "Dead" && len(g.Members) == 0 {
+		return "", 0, kerr.GroupIDNotFound
+	}
+	return g.State, len(g.Members), nil
 }
 
 // consumerGroup asks with ConsumerGroupDescribe (KIP-848).
@@ -104,10 +105,11 @@ func (c *Client) consumerGroup(ctx context.Context, id string) (string, int, err
 	if err != nil {
 		return "", 0, err
 	}
-	for _, g := range resp.Groups {
-		return g.State, len(g.Members), kerr.ErrorForCode(g.ErrorCode)
+	if len(resp.Groups) != 1 {
+		return "", 0, kerr.GroupIDNotFound
 	}
-	return "", 0, kerr.GroupIDNotFound
+	g := &resp.Groups[0]
+	return g.State, len(g.Members), kerr.ErrorForCode(g.ErrorCode)
 }
 
 // streamsGroup asks with StreamsGroupDescribe (KIP-1071), which franz-go does
@@ -132,10 +134,12 @@ func (c *Client) streamsGroup(ctx context.Context, id string) (string, int, erro
 	if err != nil {
 		return "", 0, err
 	}
-	for _, g := range kresp.(*kmsg.StreamsGroupDescribeResponse).Groups {
-		return g.State, len(g.Members), kerr.ErrorForCode(g.ErrorCode)
+	resp := kresp.(*kmsg.StreamsGroupDescribeResponse)
+	if len(resp.Groups) != 1 {
+		return "", 0, kerr.GroupIDNotFound
 	}
-	return "", 0, kerr.GroupIDNotFound
+	g := &resp.Groups[0]
+	return g.State, len(g.Members), kerr.ErrorForCode(g.ErrorCode)
 }
 
 // unsupported tells that a broker does not know a request or refuses its kind.
