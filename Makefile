@@ -63,7 +63,7 @@ fuzz: native ## run every fuzz target for FUZZTIME (10s)
 	| awk '/^Fuzz/{t[n++] = $$1} /^(ok|\?)/{for (i = 0; i < n; i++) print $$2, t[i]; n = 0}' \
 	| while read -r package target; do \
 		echo "== $$target ($$package)"; \
-		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "$$package" </dev/null; \
 	done
 
 lint: native ## gofmt, go vet with and without cgo, staticcheck; the import rules are a test in internal/house
