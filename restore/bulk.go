@@ -24,6 +24,10 @@ import (
 // are unsigned and segments may be older than the sample.
 const groupBase = 1 << 31
 
+// errFarApart says that times in a changelog are too far apart to sort by
+// segment.
+var errFarApart = errors.New("the times of records are ages apart (one is not in milliseconds?)")
+
 // sstTarget is the size at which a new SST file is begun.
 const sstTarget = 64 << 20
 
@@ -94,6 +98,7 @@ func (r *run) replayBulk(ctx context.Context, u *Unit, taskDir, tmp string, work
 	} else {
 		err = b.write(ctx, &total)
 	}
+	total.TempPeak += b.table.DiskPeak()
 	return perPart, total, watches, err
 }
 
@@ -101,7 +106,7 @@ func (r *run) replayBulk(ctx context.Context, u *Unit, taskDir, tmp string, work
 func (b *bulkRun) group(segment int64) (uint32, error) {
 	g := segment - b.base + groupBase
 	if g < 0 || g > math.MaxUint32 {
-		return 0, op.Errorf(op.Failed, "store %q: segment %d is too far from segment %d: a record's time is not in milliseconds?", b.store.Name, segment, b.base)
+		return 0, op.Errorf(op.Failed, "segments %d and %d: %w", segment, b.base, errFarApart)
 	}
 	return uint32(g), nil
 }

@@ -30,6 +30,7 @@ type Counts struct {
 	SegmentsLive int   `json:"segments_live"` // databases of a segmented store
 
 	FirstFetch time.Duration `json:"-"` // until the first fetch answered
+	TempPeak   int64         `json:"-"` // most bytes that lay in temporary files
 }
 
 func newCounts() Counts { return Counts{LastApplied: -1, StreamTime: -1} }
@@ -55,6 +56,7 @@ func (c *Counts) add(o Counts) {
 	c.Restarted += o.Restarted
 	c.SegmentsLive += o.SegmentsLive
 	c.FirstFetch = max(c.FirstFetch, o.FirstFetch)
+	c.TempPeak += o.TempPeak
 }
 
 // block adds what the decoder counted in one block.

@@ -104,7 +104,7 @@ func (p *Plan) finishUnit(u *Unit, built string, ur unitResult) error {
 		}
 	}
 	// A store built by bulk holds each row once, so entries are rows.
-	if p.Options.Profile == Bulk && u.Resume == "" && rows != ur.counts.Rows {
+	if ur.bulk && rows != ur.counts.Rows {
 		return op.Errorf(op.Corrupt, "verify the store just built: %s holds %d entries, %d rows were written", streams.StoreDir(built, s), rows, ur.counts.Rows)
 	}
 	return nil
@@ -167,7 +167,7 @@ func (r *run) settle(ur *unitResult, taskDir string) error {
 		if err != nil {
 			return err
 		}
-		if r.opts.Profile != Bulk || ur.unit.Resume != "" {
+		if !ur.bulk {
 			if ur.counts.Rows, err = countRows(dbs, s); err != nil {
 				return err
 			}

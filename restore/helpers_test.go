@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,6 +42,18 @@ func newWorld(t testing.TB, o kafkatest.Options) *world {
 	}
 	t.Cleanup(c.Close)
 	return &world{k, c}
+}
+
+// memDir is a temporary directory in memory where there is one: RocksDB syncs
+// a lot, and no test here is about that.
+func memDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "sstool-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // changelog makes the changelog topic of a store and fills it.
@@ -257,3 +270,31 @@ func sessionKey(key string, end, start int64) []byte {
 }
 
 func exists(path string) bool { _, err := os.Stat(path); return err == nil }
+
+// eachRecord calls fn with the offset of every data record of a partition,
+// aborted ones included.
+func eachRecord(t testing.TB, w *world, topic string, part int32, fn func(offset int64)) {
+	t.Helper()
+	offs, err := w.client.Offsets(t.Context(), topic, []int32{part})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := w.client.OpenPartition(t.Context(), kafka.ReadOptions{Topic: topic, Partition: part, From: offs[part].Start, To: offs[part].End})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var d kafka.Decoder
+	for {
+		b, err := r.Next(t.Context())
+		if err == io.EOF {
+			return
+		}
+		if err == nil {
+			_, err = d.Decode(b, func(r *kafka.Record) error { fn(r.Offset); return nil })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

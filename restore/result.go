@@ -51,6 +51,7 @@ type Result struct {
 	SLA           *SLAResult   `json:"sla"`
 
 	StoreBytes int64         `json:"store_bytes"`
+	TempBytes  int64         `json:"temporary_bytes"` // spilled rows, the most at once of every unit, summed
 	PeakMemory Measured      `json:"peak_memory_bytes"`
 	Space      SpaceEstimate `json:"space"`
 
@@ -143,12 +144,13 @@ func (r *Result) addRun(units []unitResult, elapsed time.Duration) {
 
 func (p *Plan) finishResult(r *Result) {
 	r.Partitions, r.Total = r.Partitions[:0], newCounts()
-	r.split, r.workers, r.StoreBytes, r.Workers = op.Split{}, 0, 0, 0
+	r.split, r.workers, r.StoreBytes, r.TempBytes, r.Workers = op.Split{}, 0, 0, 0, 0
 	for _, ur := range r.units {
 		r.split.Add(ur.split)
 		r.workers += time.Duration(ur.workers) * ur.elapsed
 		r.Total.add(ur.counts)
 		r.StoreBytes += ur.size
+		r.TempBytes += ur.counts.TempPeak
 		r.Workers = max(r.Workers, ur.workers)
 		r.Partitions = append(r.Partitions, unitRows(ur)...)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"sstool/internal/kafka"
 	"sstool/internal/op"
+	"sstool/internal/streams"
 )
 
 func durationNS(ns int64) time.Duration { return time.Duration(ns) }
@@ -42,6 +43,7 @@ type unitResult struct {
 	replayed time.Duration // without the final flush and close
 	size     int64         // bytes on disk
 	restarts int
+	bulk     bool // the way it was replayed
 	err      error
 }
 
@@ -91,7 +93,7 @@ func (r *run) leastTable() int64 { return int64(r.workers) << 20 }
 // tableMemory is what one unit's table may hold of the budget: the rest is for
 // fetch buffers, the runtime and RocksDB.
 func (r *run) tableMemory() int64 {
-	rest := r.opts.Memory - r.buffers()*int64(r.fetchSize()) - 48<<20
+	rest := r.opts.Memory - r.buffers()*int64(r.fetchSize()) - 64<<20
 	return max(max(rest, r.opts.Memory/4)/int64(r.parallel), r.leastTable())
 }
 
@@ -111,7 +113,7 @@ func (r *run) checkTransactions(u *Unit, s kafka.BlockStats) error {
 }
 
 func (r *run) progress(u *Unit, offsets, bytes int64) {
-	done := r.done.Add(offsets)
+	done := min(r.done.Add(offsets), r.total) // a partition may be read twice
 	b := r.bytes.Add(bytes)
 	now := time.Now()
 	if r.sink == nil || !r.throttle.Ready(now) {
@@ -270,13 +272,16 @@ func (r *run) units(ctx context.Context, root string, tasks []*TaskPlan, taskDon
 // unit replays one unit, again from the log start when that moves past the
 // position.
 func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string) unitResult {
-	out := unitResult{unit: u}
+	// A resumed store is changed, not built. A global versioned store has
+	// batches of several partitions, which only the replay knows to cut.
+	out := unitResult{unit: u, bulk: r.opts.Profile == Bulk && u.Request.Kind.OnDisk() && u.Resume == "" &&
+		(u.Request.Kind != streams.Versioned || len(u.Parts) == 1)}
 	name := unitName(u)
 	for {
 		start := time.Now()
 		var watches []*op.Stopwatch
 		var err error
-		if r.opts.Profile == Bulk && u.Request.Kind.OnDisk() && u.Resume == "" {
+		if out.bulk {
 			out.parts, out.counts, watches, err = r.replayBulk(ctx, u, taskDir, tmp, r.workers)
 		} else {
 			w := op.StartWatch(op.Network)
@@ -292,6 +297,15 @@ func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string) unitResult
 		out.split, out.workers = op.Split{}, len(watches)
 		for _, w := range watches {
 			out.split.Add(w.Split())
+		}
+		if errors.Is(err, errFarApart) && out.bulk {
+			r.sink.Warn(name, err.Error()+": replayed record by record, as Kafka Streams does")
+			out.bulk = false
+			if err := removeStore(taskDir, u.Request.Store); err != nil {
+				out.err = err
+				return out
+			}
+			continue
 		}
 		var moved *kafka.LogStartMovedError
 		if errors.As(err, &moved) && out.restarts < maxRestarts {

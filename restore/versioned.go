@@ -191,6 +191,7 @@ func (b *bulkRun) writeVersioned(ctx context.Context, total *Counts) error {
 		return err
 	}
 	total.Rows = stats.Live
+	total.TempPeak += second.DiskPeak()
 	w := b.watches[0]
 	w.Enter(op.Flush)
 	defer w.Enter(op.Idle)
