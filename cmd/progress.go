@@ -55,6 +55,7 @@ type progress struct {
 	queue  []op.Event // to be written, in order
 	latest *op.Event  // newest progress, not yet shown
 	wake   chan struct{}
+	pause  chan chan struct{}
 	closed chan struct{}
 	done   chan struct{}
 
@@ -69,7 +70,7 @@ type progress struct {
 func (a *app) startProgress(f progressFlag) *progress {
 	p := &progress{
 		out: a.io.Err, width: a.io.Width, colour: a.io.colour(), began: time.Now(),
-		wake: make(chan struct{}, 1), closed: make(chan struct{}), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), pause: make(chan chan struct{}), closed: make(chan struct{}), done: make(chan struct{}),
 	}
 	switch f.value {
 	case "json":
@@ -101,6 +102,14 @@ func (p *progress) sink(e op.Event) {
 	}
 }
 
+// flush writes what is queued and removes the progress line, so that something
+// else can be written. The next event shows again.
+func (p *progress) flush() {
+	written := make(chan struct{})
+	p.pause <- written
+	<-written
+}
+
 // close writes what is queued, removes the progress line and ends.
 func (p *progress) close() {
 	close(p.closed)
@@ -113,6 +122,10 @@ func (p *progress) loop() {
 		select {
 		case <-p.wake:
 			p.write()
+		case written := <-p.pause:
+			p.write()
+			p.clear()
+			close(written)
 		case <-p.closed:
 			p.write()
 			p.clear()

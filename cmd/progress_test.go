@@ -92,3 +92,19 @@ func TestSlowTerminalDoesNotSlowTheEngineAndLosesNoWarning(t *testing.T) {
 		t.Errorf("%d progress lines of %d: want the newest only", c, n)
 	}
 }
+
+func TestFlushLeavesNoLineAndTheNextEventShows(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{io: IO{Err: &out, ErrTTY: true}}
+	p := a.startProgress(progressFlag{"auto"})
+	p.sink(op.Event{Type: op.Progress, Done: 1, Unit: "records"})
+	p.flush()
+	if !strings.HasSuffix(out.String(), "\r\x1b[K") {
+		t.Errorf("a progress line is left: %q", out.String())
+	}
+	p.sink(op.Event{Type: op.Warning, Message: "late"})
+	p.close()
+	if !strings.Contains(out.String(), "late\n") {
+		t.Errorf("a warning after flush is lost: %q", out.String())
+	}
+}

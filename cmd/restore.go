@@ -59,13 +59,7 @@ func newRestore(a *app) *cobra.Command {
 // restore is the command: flags → options → plan → run → report.
 func (a *app) restore(ctx context.Context, f *restoreFlags) error {
 	show := a.startProgress(f.progress)
-	stop := func() {
-		if show != nil {
-			show.close()
-		}
-		show = nil
-	}
-	defer stop()
+	defer show.close()
 	warn := func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) }
 	opts, err := f.options(warn)
 	if err != nil {
@@ -84,18 +78,17 @@ func (a *app) restore(ctx context.Context, f *restoreFlags) error {
 		return err
 	}
 	if f.dryRun {
-		stop()
+		show.flush()
 		return emit(a, f.out, "restore.plan", newPlanDoc(plan), renderPlan)
 	}
 	if changes := changesOf(plan); len(changes) > 0 && !f.yes {
-		stop()
+		show.flush()
 		if err := a.confirm(ctx, changes); err != nil {
 			return err
 		}
-		show = a.startProgress(f.progress)
 	}
 	res, err := plan.Run(ctx, show.sink)
-	stop()
+	show.flush()
 	if res != nil && (err == nil || len(res.Partitions) > 0) {
 		if werr := emit(a, f.out, f.documentKind(), res, renderRestore); werr != nil && err == nil {
 			err = werr
