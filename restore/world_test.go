@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -234,4 +235,48 @@ func requests(p worldtest.Profile, app string) []restore.StoreRequest {
 		})
 	}
 	return out
+}
+
+// TestPrediction: the time that the streams profile measures is near the
+// application's own restore time of the same changelog, taken in turn. The
+// bound is wide because CI machines are shared; `make bench` quotes the ratio.
+func TestPrediction(t *testing.T) {
+	worldtest.Require(t)
+	b := worldtest.StartBroker(t, worldtest.Options{})
+	h := worldtest.Streams(t, worldtest.Newest)
+	ctx := context.Background()
+	o := worldtest.RestoreTimeOptions{Bootstrap: b.Bootstrap, App: "predict"}
+	if _, err := worldtest.Generate(ctx, b.Bootstrap, worldtest.GenOptions{Topic: o.Changelog(), Records: 1_000_000, TombstonePct: 5}); err != nil {
+		t.Fatal(err)
+	}
+	client, err := kafka.Open(ctx, kafka.Config{Bootstrap: []string{b.Bootstrap}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	var ratios []float64
+	for range 3 {
+		own, err := h.RestoreTime(ctx, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := restore.MakePlan(ctx, client, restore.Options{ApplicationID: "predict", Measure: true, Threads: 1, ToOffset: -1, Scratch: t.TempDir(),
+			Stores: []restore.StoreRequest{{Store: streams.Store{Name: "st", Kind: streams.TimestampedKV}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, err := plan.Run(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if own.Records != ours.Total.Records {
+			t.Fatalf("Kafka Streams restored %d records, sstool %d", own.Records, ours.Total.Records)
+		}
+		ratios = append(ratios, ours.Elapsed/own.RestoreSeconds)
+		t.Logf("Kafka Streams %.2f s, measured %.2f s", own.RestoreSeconds, ours.Elapsed)
+	}
+	slices.Sort(ratios)
+	if m := ratios[1]; m < 0.2 || m > 3 {
+		t.Errorf("median of measured ÷ own time is %.2f", m)
+	}
 }
