@@ -94,6 +94,62 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
+// BenchmarkMisled is the cost of sorting what no plan fits: one bucket holds
+// everything and is sorted in pieces and merged.
+func BenchmarkMisled(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		row  func(i int) uint64
+	}{
+		{"sorted", func(i int) uint64 { return uint64(i) }},
+		{"random", func(i int) uint64 { return mix(uint64(i)) >> 20 }},
+		{"quarter", func(i int) uint64 { return mix(uint64(i)%uint64(*benchRows/4)) >> 20 }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			n := *benchRows
+			key, value := []byte("account-0000000000000"), make([]byte, 100)
+			var route, load time.Duration
+			var tb *Table
+			for b.Loop() {
+				var err error
+				if tb, err = New(Options{TempDir: b.TempDir(), EstimatedBytes: int64(n) * 128}); err != nil {
+					b.Fatal(err)
+				}
+				t0 := cpuTime()
+				r := tb.NewRouter()
+				r.Begin(0)
+				for i := range n {
+					x := c.row(i)
+					for j := len(key) - 1; j >= 8; j-- {
+						key[j] = byte('0' + x%10)
+						x /= 10
+					}
+					r.AddTimestamped(0, key, int64(i), value, false)
+				}
+				if err := r.End(); err != nil {
+					b.Fatal(err)
+				}
+				tb.Finish()
+				t1 := cpuTime()
+				if _, err := tb.NewSorter().Load(0, func(*Bucket) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+				route += t1 - t0
+				load += cpuTime() - t1
+				if err := tb.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			rows := float64(b.N) * float64(n)
+			b.ReportMetric(float64(route.Nanoseconds())/rows, "route-ns/row")
+			b.ReportMetric(float64(load.Nanoseconds())/rows, "load-ns/row")
+			b.ReportMetric(float64(tb.MemoryPeak())/(1<<20), "MiB")
+			b.ReportMetric(float64(tb.DiskPeak())/float64(n), "disk-B/row")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
 // mix scrambles a number one to one.
 func mix(x uint64) uint64 {
 	x ^= x >> 33
