@@ -81,8 +81,10 @@ func (b *bulkRun) sample(ctx context.Context) (keySample, error) {
 				if conv == nil {
 					return addRow(&streams.Row{Key: r.Key})
 				}
-				_, err := conv.Rows(r.Key, r.Value, r.Headers, r.Timestamp, addRow)
-				return err
+				if _, err := conv.Rows(r.Key, r.Value, r.Headers, r.Timestamp, addRow); err != nil {
+					return recordError(err, &batchRecord{offset: r.Offset})
+				}
+				return nil
 			})
 			if err != nil {
 				return out, err
