@@ -81,10 +81,10 @@ func Profiles() []Profile {
 		{Name: "ssjoin", Records: 600, Topology: "ssjoin", stores: streamJoins(false)},
 		{Name: "tjoin", Records: 1000, Topology: "tjoin", stores: tableJoins(false)},
 		{Name: "opt", Records: 1000, Topology: "opt", stores: optimized()},
-		{Name: "agg-headers", Records: 1000, Topology: "agg", Settings: dsl, MinVersion: "4.4", stores: aggregations(true)},
-		{Name: "win-headers", Records: 500, Topology: "win", Settings: dsl, MinVersion: "4.4", stores: windowAggregations(true)},
-		{Name: "ssjoin-headers", Records: 600, Topology: "ssjoin", Settings: dsl, MinVersion: "4.4", stores: streamJoins(true)},
-		{Name: "tjoin-headers", Records: 1000, Topology: "tjoin", Settings: dsl, MinVersion: "4.4", stores: tableJoins(true)},
+		{Name: "agg-headers", Records: 1000, Topology: "agg", Settings: dsl, MinVersion: "4.3", stores: aggregations(true)},
+		{Name: "win-headers", Records: 500, Topology: "win", Settings: dsl, MinVersion: "4.3", stores: windowAggregations(true)},
+		{Name: "ssjoin-headers", Records: 600, Topology: "ssjoin", Settings: dsl, MinVersion: "4.3", stores: streamJoins(true)},
+		{Name: "tjoin-headers", Records: 1000, Topology: "tjoin", Settings: dsl, MinVersion: "4.3", stores: tableJoins(true)},
 	}
 }
 

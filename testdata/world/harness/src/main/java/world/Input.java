@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -38,22 +39,28 @@ final class Input {
     config.put("key.serializer", StringSerializer.class.getName());
     config.put("value.serializer", StringSerializer.class.getName());
     config.put("linger.ms", "20");
+    config.put("request.timeout.ms", "10000");
+    config.put("delivery.timeout.ms", "60000");
     List<Profile.Input> inputs = app.profile.inputs();
     List<Random> randoms = new ArrayList<>();
     for (int i = 0; i < inputs.size(); i++) {
       randoms.add(new Random(4200 + 17L * i));
     }
+    AtomicReference<Exception> failure = new AtomicReference<>();
     try (KafkaProducer<String, String> producer = new KafkaProducer<>(config)) {
       for (int n = 0; n < first + count; n++) {
         for (int i = 0; i < inputs.size(); i++) {
           // Records before the first are made too, and not sent: the random numbers go on where they stopped.
           ProducerRecord<String, String> record = record(inputs.get(i), n, randoms.get(i));
           if (n >= first) {
-            producer.send(record);
+            producer.send(record, (metadata, e) -> failure.compareAndSet(null, e));
           }
         }
       }
       producer.flush();
+    }
+    if (failure.get() != null) {
+      throw failure.get();
     }
   }
 
