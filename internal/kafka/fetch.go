@@ -173,7 +173,9 @@ func (r *PartitionReader) empty(ctx context.Context, b *Block) (*Block, time.Dur
 	if r.empties++; r.empties < emptiesForGap {
 		return nil, wait, nil
 	}
-	if local, err := r.c.listOffsets(ctx, r.o.Topic, []int32{r.o.Partition}, tsEarliestLocal, false); err == nil && local[r.o.Partition] > r.pos {
+	tctx, cancel := r.c.timeout(ctx)
+	defer cancel()
+	if local, err := r.c.listOffsets(tctx, r.o.Topic, []int32{r.o.Partition}, tsEarliestLocal, false); err == nil && local[r.o.Partition] > r.pos {
 		return nil, wait, nil // the records are in tiered storage, which is slow to answer
 	}
 	b.Next = min(visible, r.o.To)

@@ -45,6 +45,7 @@ func TestRealBroker(t *testing.T) {
 		})
 	}
 	t.Run("open transaction", func(t *testing.T) { realOpenTransaction(t, b, c) })
+	t.Run("groups", func(t *testing.T) { realGroups(t, b, c) })
 	t.Run("log start", func(t *testing.T) {
 		if err := worldtest.MoveLogStart(ctx, b.Bootstrap, "codec-none", 0, 777); err != nil {
 			t.Fatal(err)
@@ -288,5 +289,63 @@ func realRestart(t *testing.T, b *worldtest.Broker, c *kafka.Client) {
 	n, err = drain(open(time.Minute), -1, nil)
 	if err != nil || n != o[0].End {
 		t.Fatalf("%d records of %d, %v", n, o[0].End, err)
+	}
+}
+
+// realGroups asks for groups of all three protocols.
+func realGroups(t *testing.T, b *worldtest.Broker, c *kafka.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	const topic = "codec-none"
+	for _, kind := range []string{"classic", "consumer"} {
+		opts := []kgo.Opt{kgo.SeedBrokers(b.Bootstrap), kgo.ConsumerGroup("group-" + kind), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(),
+			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())}
+		if kind == "consumer" {
+			opts = append(opts, kgo.ServerSideBalancer())
+		}
+		m, err := kgo.NewClient(opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fs := m.PollFetches(ctx)
+		if err := fs.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.CommitRecords(ctx, fs.Records()[:5]...); err != nil {
+			t.Fatal(err)
+		}
+		if state, members, err := c.Group(ctx, "group-"+kind); err != nil || state != "Stable" || members != 1 {
+			t.Errorf("%s group: %s with %d members, %v", kind, state, members, err)
+		}
+		if o, err := c.CommittedOffsets(ctx, "group-"+kind, topic); err != nil || len(o) != 1 || o[0] != 5 {
+			t.Errorf("%s group: committed %v, %v", kind, o, err)
+		}
+		m.LeaveGroup()
+		m.Close()
+		if state, members, err := c.Group(ctx, "group-"+kind); err != nil || state != "Empty" || members != 0 {
+			t.Errorf("%s group: %s with %d members, %v", kind, state, members, err)
+		}
+	}
+	_, _, err := c.Group(ctx, "group-clasic")
+	if op.KindOf(err) != op.NotFound || len(op.Tries(err)) != 1 {
+		t.Errorf("%v, try %v", err, op.Tries(err))
+	}
+	if o, err := c.CommittedOffsets(ctx, "nobody", topic); err != nil || len(o) != 0 {
+		t.Errorf("of a group that does not exist: %v, %v", o, err)
+	}
+	// A streams group (KIP-1071) of a real application that has stopped.
+	h := worldtest.Streams(t, worldtest.Newest)
+	app := worldtest.ProfileNamed("kv4").App("streams-group", b.Bootstrap, t.TempDir(), false)
+	if app.Settings == nil {
+		app.Settings = map[string]string{}
+	}
+	app.Settings["group.protocol"] = "streams"
+	if _, err := h.Build(ctx, app, worldtest.Input{Records: 20}); err != nil {
+		t.Fatal(err)
+	}
+	if state, members, err := c.Group(ctx, app.ID); err != nil || state == "" || members > 1 {
+		t.Errorf("streams group: %q with %d members, %v", state, members, err)
+	} else {
+		t.Logf("streams group: %s with %d members", state, members)
 	}
 }
