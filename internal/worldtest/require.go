@@ -18,9 +18,11 @@ const (
 	Oldest = "3.9.2"
 )
 
-// Versions are the Kafka Streams versions of the matrix, oldest first.
+// Versions are the Kafka Streams versions of the matrix, oldest first. 4.2.2
+// would restore windows by a rule of its own: from the newest of the last 128
+// records that hold any, minus the retention, under both guarantees.
 func Versions() []string {
-	return []string{Oldest, "4.0.2", "4.1.2", "4.2.2", "4.3.1", Newest}
+	return []string{Oldest, "4.0.2", "4.1.2", "4.2.1", "4.3.1", Newest}
 }
 
 // Require skips the test, with one line that says what is missing, unless
