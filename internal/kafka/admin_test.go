@@ -68,6 +68,39 @@ func TestOffsets(t *testing.T) {
 	}
 }
 
+func TestSizesAndLastTimestamp(t *testing.T) {
+	k := startCluster(t, kafkatest.Options{})
+	c := open(t, k)
+	topic(t, k, "t", 3)
+	ctx := t.Context()
+	last := func(p int32, end, want int64) {
+		t.Helper()
+		if got, err := c.LastTimestamp(ctx, "t", p, end); got != want || err != nil {
+			t.Errorf("partition %d before %d: %d, %v", p, end, got, err)
+		}
+	}
+	last(0, 0, -1)
+	produce(t, k, "t", numbered(0, 10)...)
+	last(0, 10, 1009)
+	last(0, 5, 1004)
+	if err := k.Transaction(ctx, "t", true, kafkatest.Record{Partition: 1, Key: []byte("k"), Timestamp: 5}); err != nil {
+		t.Fatal(err)
+	}
+	last(1, 1, 5)
+	last(1, 2, -1) // a transaction marker
+	sizes := c.PartitionSizes(ctx, "t")
+	if len(sizes) != 3 || sizes[0] < 100 || sizes[1] == 0 || sizes[2] != 0 {
+		t.Error(sizes)
+	}
+	if got := c.PartitionSizes(ctx, "nothing"); len(got) != 0 {
+		t.Error(got)
+	}
+	if err := k.DeleteRecords("t", 0, 10); err != nil {
+		t.Fatal(err)
+	}
+	last(0, 10, -1) // all expired
+}
+
 func TestGroups(t *testing.T) {
 	k := startCluster(t, kafkatest.Options{})
 	c := open(t, k)

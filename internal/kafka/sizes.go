@@ -56,7 +56,8 @@ func (c *Client) LastTimestamp(ctx context.Context, topic string, partition int3
 	var d Decoder
 	for {
 		b, err := r.Next(ctx)
-		if errors.Is(err, io.EOF) {
+		var moved *LogStartMovedError
+		if errors.Is(err, io.EOF) || errors.As(err, &moved) { // the log is empty: everything has expired
 			return ts, nil
 		}
 		if err == nil {
