@@ -1,0 +1,68 @@
+package kafkatest
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// OnFetch runs fn once, before the n-th fetch request from now on is answered:
+// the moment at which a fault belongs. The cluster answers others meanwhile.
+func (c *Cluster) OnFetch(n int32, fn func()) {
+	var seen atomic.Int32
+	c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if seen.Add(1) == n {
+			c.SleepControl(fn)
+		}
+		return nil, nil, false
+	})
+}
+
+// ServeLog answers every fetch of a one-partition topic from these bytes, a
+// log of record batches that ends at offset end: for logs that no broker
+// accepts from a producer.
+func (c *Cluster) ServeLog(log []byte, end int64) {
+	c.ControlKey(int16(kmsg.Fetch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		req := kreq.(*kmsg.FetchRequest)
+		resp := req.ResponseKind().(*kmsg.FetchResponse)
+		if len(req.Topics) == 0 {
+			return resp, nil, true
+		}
+		p := kmsg.NewFetchResponseTopicPartition()
+		p.HighWatermark, p.LastStableOffset = end, end
+		p.RecordBatches = logFrom(log, req.Topics[0].Partitions[0].FetchOffset)
+		rt := kmsg.NewFetchResponseTopic()
+		rt.Topic, rt.TopicID = req.Topics[0].Topic, req.Topics[0].TopicID
+		rt.Partitions = append(rt.Partitions, p)
+		resp.Topics = append(resp.Topics, rt)
+		return resp, nil, true
+	})
+}
+
+// logFrom is the log from the batch on that holds the offset.
+func logFrom(log []byte, offset int64) []byte {
+	const header = 61
+	for len(log) >= header {
+		base := int64(binary.BigEndian.Uint64(log))
+		last := base + int64(binary.BigEndian.Uint32(log[23:]))
+		if last >= offset {
+			return log
+		}
+		log = log[min(len(log), 12+int(binary.BigEndian.Uint32(log[8:]))):]
+	}
+	return []byte{}
+}
+
+// DescribeOnly are options of a cluster with access control and SASL users,
+// of whom user may describe the topic and its configuration and do nothing
+// else; it needs at least one of Options.Users.
+func DescribeOnly(user, password, topic string) []kfake.Opt {
+	rule := func(o kmsg.ACLOperation) kfake.ACL {
+		return kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: o, Allow: true}
+	}
+	return []kfake.Opt{kfake.EnableACLs(), kfake.User("PLAIN", user, password, rule(kmsg.ACLOperationDescribe), rule(kmsg.ACLOperationDescribeConfigs))}
+}
