@@ -38,6 +38,7 @@ type Broker struct {
 	Dir       string
 
 	opts      Options
+	ownDir    bool // Dir is temporary and made here
 	listeners []listener
 	ports     map[string]int
 	classpath string
@@ -73,7 +74,7 @@ func StartBroker(t testing.TB, o Options) *Broker {
 	return b
 }
 
-// NewBroker starts a broker outside of a test. The caller kills it; it also
+// NewBroker starts a broker outside of a test. The caller closes it; it also
 // ends when this process does.
 func NewBroker(ctx context.Context, o Options) (*Broker, error) {
 	return newBroker(ctx, o, []listener{{plaintext, plaintext}})
@@ -89,7 +90,8 @@ func newBroker(ctx context.Context, o Options, listeners []listener) (*Broker, e
 	if o.Heap == "" {
 		o.Heap = "512m"
 	}
-	if o.Dir == "" {
+	ownDir := o.Dir == ""
+	if ownDir {
 		dir, err := os.MkdirTemp("", "sstool-broker-")
 		if err != nil {
 			return nil, err
@@ -100,7 +102,7 @@ func newBroker(ctx context.Context, o Options, listeners []listener) (*Broker, e
 	if err != nil {
 		return nil, err
 	}
-	b := &Broker{ClusterID: o.ClusterID, Dir: o.Dir, opts: o, listeners: listeners, classpath: cp}
+	b := &Broker{ClusterID: o.ClusterID, Dir: o.Dir, opts: o, ownDir: ownDir, listeners: listeners, classpath: cp}
 	// A port found free may be taken before the broker binds it.
 	for attempt := 1; ; attempt++ {
 		if err := b.configure(); err != nil {
@@ -111,6 +113,7 @@ func newBroker(ctx context.Context, o Options, listeners []listener) (*Broker, e
 			return b, nil
 		}
 		if attempt == 3 || !strings.Contains(b.Log(), "Address already in use") {
+			b.Close()
 			return nil, err
 		}
 	}
@@ -263,8 +266,20 @@ func (b *Broker) Stop() error {
 
 // Kill ends the broker at once, as a power cut would, and waits for its end.
 func (b *Broker) Kill() {
+	if b.proc == nil {
+		return
+	}
 	_ = b.proc.Process.Kill()
 	<-b.exited
+}
+
+// Close kills the broker and removes its directory if it is a temporary one
+// made by NewBroker.
+func (b *Broker) Close() {
+	b.Kill()
+	if b.ownDir {
+		_ = os.RemoveAll(b.Dir)
+	}
 }
 
 // Pause stops the broker's process without closing its connections, as a hung
