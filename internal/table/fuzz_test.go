@@ -51,7 +51,7 @@ func FuzzSpilled(f *testing.F) {
 		if len(b) == 0 {
 			return
 		}
-		tb := newTable(Options{TempDir: dir, KeepAll: keepAll, Memory: 1 << 20, Workers: 1}, shape{buckets: 1, chunk: 64, slab: 64, share: 8 << 10})
+		tb := newTable(Options{TempDir: dir, KeepAll: keepAll, Memory: 1 << 20, Workers: 1}, shape{buckets: 1, chunk: 64, slab: 64, batch: 2, share: 8 << 10})
 		defer tb.Close()
 		r := tb.NewRouter()
 		off, err := r.file.append(1, b)
@@ -104,7 +104,7 @@ func FuzzTable(f *testing.F) {
 		if how&2 != 0 {
 			o.Samples = samples(c)
 		}
-		tb := newTable(o, shape{buckets: 1 + int(how>>4), chunk: 64, slab: 64, share: 4 << 10 << (how >> 2 & 3)})
+		tb := newTable(o, shape{buckets: 1 + int(how>>4), chunk: 64, slab: 64, batch: 2, share: 4 << 10 << (how >> 2 & 3)})
 		defer tb.Close()
 		route(t, tb, c, 1)
 		tb.Finish()

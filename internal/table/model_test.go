@@ -281,9 +281,9 @@ func TestModel(t *testing.T) {
 func TestModelCramped(t *testing.T) {
 	for _, w := range workloads() {
 		for i, sh := range []shape{
-			{buckets: 5, chunk: 256, slab: 1024, share: 48 << 10},
-			{buckets: 2, chunk: 1024, slab: 1024, share: 20 << 10},
-			{buckets: 40, chunk: 64, slab: 640, share: 12 << 10},
+			{buckets: 5, chunk: 256, slab: 1024, batch: 3, share: 48 << 10},
+			{buckets: 2, chunk: 1024, slab: 1024, batch: 1, share: 20 << 10},
+			{buckets: 40, chunk: 64, slab: 640, batch: 9, share: 12 << 10},
 		} {
 			for _, keepAll := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/%d/keepAll=%t", w.name, i, keepAll), func(t *testing.T) {

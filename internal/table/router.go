@@ -14,6 +14,8 @@ type Router struct {
 	open  []stream    // by bucket
 	segs  [][]segment // by bucket: what is full
 	kept  []*byte     // full chunks that stay in memory
+	full  [][]byte    // full chunks to be written together, to where file ends
+	spare [][]byte    // chunks to use again
 	free  []byte      // the rest of the slab that chunks are cut from
 	file  spillFile
 	at    place      // group of the last row, number of the current block
@@ -74,6 +76,7 @@ func (r *Router) Begin(seq int64) {
 
 // End ends a block and reports the first failure of this router.
 func (r *Router) End() error {
+	r.write()
 	r.began = false
 	return r.err
 }
@@ -177,24 +180,47 @@ func (r *Router) roll(bk, need int) *stream {
 	return s
 }
 
-// spill appends the open chunk to the file and empties it.
+// spill empties the open chunk of a bucket into the file.
 func (r *Router) spill(bk int) {
 	s := &r.open[bk]
 	if s.n == 0 {
 		return
 	}
-	// Whole chunks at multiples of their size cost the kernel a third less than
-	// odd ones: the page cache takes them in one piece.
-	b := s.buf[:s.n]
+	// Whole chunks, several at a time and at multiples of their size, cost the
+	// kernel half as much as odd ones, so the unused end of a chunk goes along.
 	if len(s.buf)-s.n <= len(s.buf)/32 {
-		b = s.buf
+		if len(r.full) == r.t.batch {
+			r.write()
+		}
+		r.file.align(int64(r.t.chunk))
+		r.seal(bk, segment{off: r.file.end + int64(len(r.full)*r.t.chunk), n: uint32(s.n)})
+		r.full = append(r.full, s.buf)
+		if n := len(r.spare); n > 0 {
+			s.buf, r.spare = r.spare[n-1], r.spare[:n-1]
+		} else {
+			s.buf = r.newChunk()
+		}
+		return
 	}
-	off, err := r.file.append(int64(r.t.chunk), b)
+	r.write()
+	off, err := r.file.append(1, s.buf[:s.n])
 	if err != nil {
 		r.fail(err)
 		return
 	}
 	r.seal(bk, segment{off: off, n: uint32(s.n)})
+}
+
+// write brings the full chunks to the file.
+func (r *Router) write() {
+	if len(r.full) == 0 || r.err != nil {
+		return
+	}
+	if _, err := r.file.append(1, r.full...); err != nil {
+		r.fail(err)
+	}
+	r.spare = append(r.spare, r.full...)
+	r.full = r.full[:0]
 }
 
 // seal records what the open chunk holds as a segment.
@@ -208,7 +234,8 @@ func (r *Router) seal(bk int, sg segment) {
 // large writes a row that no chunk can hold as a segment of its own.
 func (r *Router) large(group uint32, key, ts, value []byte, tombstone bool) {
 	bk := r.bucket(group, key)
-	if r.spill(bk); r.err != nil {
+	r.spill(bk)
+	if r.write(); r.err != nil {
 		return
 	}
 	var hd [maxHeader]byte
@@ -257,5 +284,5 @@ func (r *Router) abandon() {
 	r.fail(errClosed())
 	clear(r.open)
 	clear(r.segs)
-	r.kept, r.free = nil, nil
+	r.kept, r.full, r.spare, r.free = nil, nil, nil, nil
 }

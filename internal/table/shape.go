@@ -14,6 +14,7 @@ const (
 	minChunk    = 8 << 10
 	maxShare    = 96 << 20
 	maxSlab     = 2 << 20
+	maxBatch    = 1 << 20
 	// rowBytes is what a sorter needs per row beside the row: itself, two
 	// entries to sort, the result and at most three places in the hash table.
 	rowBytes    = int64(unsafe.Sizeof(row{}) + 2*unsafe.Sizeof(ent{}) + unsafe.Sizeof(Ref{}))
@@ -24,6 +25,7 @@ const (
 type shape struct {
 	buckets int   // wanted; samples may give fewer
 	chunk   int   // bytes of an open chunk, a power of two
+	batch   int   // full chunks to write at once
 	slab    int   // chunks are cut from slabs of this size
 	share   int64 // memory of one sorter
 	index   int64 // expected size of all lists of segments
@@ -54,6 +56,7 @@ func newShape(o Options) shape {
 		s.chunk = int(min(least, max(floor2(open/2), minChunk/2)))
 		s.buckets = int(max(open/int64(s.chunk), 1))
 	}
+	s.batch = int(max(min(open/8, maxBatch)/int64(s.chunk), 1))
 	s.slab = s.chunk * int(max(min(open/8, maxSlab)/int64(s.chunk), 1))
 	s.index = o.EstimatedBytes / int64(s.chunk) * perSegment
 	return s

@@ -28,17 +28,35 @@ func (s *spillFile) append(align int64, parts ...[]byte) (int64, error) {
 			return 0, err
 		}
 	}
-	at := (s.end + align - 1) / align * align
-	s.end = at
+	s.align(align)
+	at := s.end
+	if len(parts) > 1 {
+		done := writeAll(s.f, parts, at)
+		s.wrote(done)
+		for len(parts) > 0 && done >= int64(len(parts[0])) {
+			done -= int64(len(parts[0]))
+			parts = parts[1:]
+		}
+		if len(parts) > 0 {
+			parts = append([][]byte{parts[0][done:]}, parts[1:]...)
+		}
+	}
 	for _, p := range parts {
 		n, err := s.f.WriteAt(p, s.end)
-		s.end += int64(n)
-		s.t.disk.add(int64(n))
+		s.wrote(int64(n))
 		if err != nil {
 			return 0, s.fail("write rows to", err)
 		}
 	}
 	return at, nil
+}
+
+// align moves the end to the next multiple of n.
+func (s *spillFile) align(n int64) { s.end = (s.end + n - 1) / n * n }
+
+func (s *spillFile) wrote(n int64) {
+	s.end += n
+	s.t.disk.add(n)
 }
 
 func (s *spillFile) create() error {

@@ -114,7 +114,7 @@ func New(o Options) (*Table, error) {
 func newTable(o Options, sh shape) *Table {
 	t := &Table{o: o, shape: sh, plan: newPlan(o.Samples, sh.buckets)}
 	w, n := int64(o.Workers), int64(t.plan.buckets())
-	t.keepLimit = o.Memory - w*(t.share+n*int64(t.chunk)+int64(t.slab)) - t.index
+	t.keepLimit = o.Memory - w*(t.share+(n+int64(t.batch))*int64(t.chunk)+int64(t.slab)) - t.index
 	return t
 }
 
