@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"sstool/internal/lsm"
 	"sstool/internal/op"
 	"sstool/internal/streams"
 )
@@ -111,6 +112,29 @@ func tooOld(taskDir, store string, config map[string]string) (age, limit time.Du
 	})
 	age = time.Since(newest)
 	return age, limit, age > limit
+}
+
+// isDual says whether a store that is resumed still holds rows from before it
+// kept timestamps (or headers) in a family of their own.
+func isDual(taskDir string, s streams.Store) (bool, error) {
+	if len(s.ColumnFamilies()) == 1 {
+		return false, nil
+	}
+	dbs, err := databases(taskDir, s)
+	if err != nil {
+		return false, err
+	}
+	for _, db := range dbs {
+		found := errors.New("a row")
+		err := lsm.Rows(db, streams.DefaultFamily, func(_, _ []byte) error { return found })
+		if errors.Is(err, found) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 // cloneStore makes a working copy of a store under to: SST files are immutable

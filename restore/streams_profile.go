@@ -185,6 +185,13 @@ func (r *run) openBatchStore(u *Unit, taskDir string) (batchStore, error) {
 	if err != nil {
 		return nil, err
 	}
+	if u.Resume != "" {
+		dual, err := isDual(taskDir, s)
+		if err != nil {
+			return nil, err
+		}
+		conv.SetDual(dual)
+	}
 	if s.Kind.Segmented() {
 		return openSegmented(taskDir, s, conv, r.plan.checksum())
 	}
