@@ -271,9 +271,9 @@ func (p *Plan) explain(r *Result) {
 	if n := len(p.Tasks); r.Profile == Streams && r.Threads < n {
 		r.Advice = append(r.Advice, fmt.Sprintf("more threads: %d tasks were restored by %d (num.stream.threads)", n, r.Threads))
 	}
-	if rec, live := r.Total.Records, r.Total.LiveKeys; live > 0 && r.Total.Superseded*2 > rec {
+	if rec, old := r.Total.Records, r.Total.Superseded; old*2 > rec && old < rec {
 		r.Advice = append(r.Advice, fmt.Sprintf("%.0f %% of records are superseded: a compacted changelog would restore %.1f× faster (min.cleanable.dirty.ratio, segment.ms of the changelog)",
-			100*float64(r.Total.Superseded)/float64(rec), float64(rec)/float64(live)))
+			100*float64(old)/float64(rec), float64(rec)/float64(rec-old)))
 	}
 	if rec := r.Total.Records; r.Total.Expired*2 > rec {
 		r.Advice = append(r.Advice, fmt.Sprintf("%.0f %% of records had expired: a shorter retention.ms of the changelog, or Kafka Streams 4.4, which starts later (KAFKA-13499)", 100*float64(r.Total.Expired)/float64(rec)))
