@@ -163,6 +163,9 @@ func (b *Broker) configure() error {
 		"share.coordinator.state.topic.min.isr":            "1",
 		"group.initial.rebalance.delay.ms":                 "0",
 		"group.min.session.timeout.ms":                     "1000",
+		// A broker that starts again waits until its former session is over.
+		"broker.session.timeout.ms":    "4000",
+		"broker.heartbeat.interval.ms": "400",
 		// The cleaner looks often, and cleans what Compact asks for.
 		"log.cleaner.backoff.ms":         "300",
 		"log.cleaner.dedupe.buffer.size": "8388608",
