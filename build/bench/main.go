@@ -17,7 +17,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -34,6 +33,8 @@ type scenario struct {
 	aim  float64 // bulk against Kafka Streams, the issue's figure
 	raw  float64 // rate against the raw consume; 0: not asked
 	near bool    // the streams profile is to predict Kafka Streams' time within a quarter
+	only bool    // bulk alone, once: memory and temporary disk are asked, not speed
+	tail float64 // share of records produced after a restore: how long --from-checkpoint takes against the full one
 }
 
 func scenarios() []scenario {
@@ -47,6 +48,14 @@ func scenarios() []scenario {
 		{name: "kv-unique", gen: with(func(o *worldtest.GenOptions) { o.Keys = -1 }), part: 0.5, aim: 8},
 		{name: "window", gen: with(func(o *worldtest.GenOptions) { o.Kind = "timestamped-window" }), part: 0.5, aim: 5, near: true},
 		{name: "session", gen: with(func(o *worldtest.GenOptions) { o.Kind = "session" }), part: 0.5, aim: 5},
+		{name: "resume", gen: kv, part: 1, tail: 0.01},
+		{name: "memory-8M", gen: kv, part: 1, only: true},
+		{name: "memory-40M", gen: kv, part: 5, only: true},
+		{name: "memory-skewed", gen: with(func(o *worldtest.GenOptions) { o.KeyShape = "skewed" }), part: 1, only: true},
+		{name: "memory-sorted", gen: with(func(o *worldtest.GenOptions) { o.KeyShape = "sorted"; o.Keys = -1 }), part: 1, only: true},
+		{name: "memory-prefixed", gen: with(func(o *worldtest.GenOptions) { o.KeyShape = "prefixed"; o.KeyBytes = 64 }), part: 1, only: true},
+		{name: "memory-tiny", gen: with(func(o *worldtest.GenOptions) { o.KeyShape = "tiny"; o.Keys = 200; o.ValueBytes = 8 }), part: 1, only: true},
+		{name: "memory-huge", gen: with(func(o *worldtest.GenOptions) { o.ValueBytes = 900 << 10; o.BatchBytes = 950_000 }), part: 0.00005, only: true},
 		{name: "versioned", gen: with(func(o *worldtest.GenOptions) { o.Kind = "versioned" }), part: 0.25, aim: 5},
 	}
 }
@@ -101,6 +110,14 @@ func run(ctx context.Context) error {
 		if !pick.MatchString(s.name) {
 			continue
 		}
+		if s.only || s.tail > 0 {
+			line, err := b.single(s, int64(float64(*records)*s.part))
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			fmt.Println(line)
+			continue
+		}
 		f, n, err := b.scenario(s, int64(float64(*records)*s.part))
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
@@ -139,16 +156,74 @@ type bench struct {
 	rounds  int
 }
 
-func (b *bench) scenario(s scenario, n int64) (f figures, records int64, err error) {
-	o := worldtest.RestoreTimeOptions{Bootstrap: b.broker.Bootstrap, App: "bench-" + s.name, Partitions: max(1, s.gen.Partitions), Kind: s.gen.Kind}
+func (s scenario) options(n int64) worldtest.GenOptions {
 	g := s.gen
-	g.Topic, g.Records = o.Changelog(), n
+	g.Topic, g.Records = "bench-"+s.name+"-st-changelog", n
 	switch {
 	case g.Keys < 0:
 		g.Keys = n * 4
 	case g.Keys == 0:
-		g.Keys = n / 4
+		g.Keys = max(1, n/4)
 	}
+	return g
+}
+
+// memoryLimit is the default budget, which peak memory is held against.
+const memoryLimit = 256 << 20
+
+// single runs what is not a race: memory and disk of one bulk restore, or the
+// tail after a checkpoint against the full restore.
+func (b *bench) single(s scenario, n int64) (string, error) {
+	g := s.options(n)
+	if _, err := worldtest.Generate(b.ctx, b.broker.Bootstrap, g); err != nil {
+		return "", err
+	}
+	if s.only {
+		r, err := b.sstool(s, "bulk", "2")
+		if err != nil {
+			return "", err
+		}
+		line := fmt.Sprintf("%s: %d records, %.0f MiB fetched in %.2f s; peak memory %.0f MiB; temporary files %.2f of the changelog; store %.0f MiB", s.name,
+			r.Total.Records, mib(r.Total.Wire), r.Elapsed, mib(r.Peak.Value), float64(r.Temp)/float64(r.Total.Wire), mib(r.Store))
+		if r.Peak.Value > memoryLimit {
+			line += "\n  above the budget of 256 MiB"
+		}
+		if float64(r.Temp) > 1.1*float64(r.Total.Wire) && s.gen.Codec == "" {
+			line += "\n  more temporary disk than 1.1 of the changelog"
+		}
+		return line, nil
+	}
+	dir, err := os.MkdirTemp("", "sstool-bench-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	full, err := b.into(s, dir)
+	if err != nil {
+		return "", err
+	}
+	g.Records, g.Seed = int64(float64(n)*s.tail), 1
+	if _, err := worldtest.Generate(b.ctx, b.broker.Bootstrap, g); err != nil {
+		return "", err
+	}
+	tail, err := b.into(s, dir, "--from-checkpoint", "--yes")
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s: full restore of %d records %.2f s, tail of %d records from the checkpoint %.2f s: %.1f %%", s.name,
+		full.Total.Records, full.Elapsed, tail.Total.Records, tail.Elapsed, 100*tail.Elapsed/full.Elapsed), nil
+}
+
+func mib(n int64) float64 { return float64(n) / (1 << 20) }
+
+func (b *bench) into(s scenario, dir string, more ...string) (report, error) {
+	return b.run(append([]string{"restore", "--into", dir, "--bootstrap-server", b.broker.Bootstrap, "--application-id", "bench-" + s.name, "--store", "st",
+		"--kind", s.gen.Kind, "--subtopology", "0", "--processing-guarantee", "at_least_once", "--target-kafka", worldtest.Newest, "-o", "json"}, more...))
+}
+
+func (b *bench) scenario(s scenario, n int64) (f figures, records int64, err error) {
+	o := worldtest.RestoreTimeOptions{Bootstrap: b.broker.Bootstrap, App: "bench-" + s.name, Partitions: max(1, s.gen.Partitions), Kind: s.gen.Kind}
+	g := s.options(n)
 	made, err := worldtest.Generate(b.ctx, b.broker.Bootstrap, g)
 	if err != nil {
 		return f, 0, err
@@ -186,29 +261,39 @@ func (b *bench) scenario(s scenario, n int64) (f figures, records int64, err err
 type report struct {
 	Elapsed float64 `json:"elapsed_seconds"`
 	Store   int64   `json:"store_bytes"`
-	Peak    struct {
+	Temp    int64   `json:"temporary_bytes"`
+	Total   struct {
+		Records int64 `json:"records"`
+		Wire    int64 `json:"wire_bytes"`
+	} `json:"total"`
+	Peak struct {
 		Value int64 `json:"value"`
 	} `json:"peak_memory_bytes"`
 }
 
 // sstool measures with the program itself, as a user would.
-func (b *bench) sstool(s scenario, profile, threads string) (r report, err error) {
+func (b *bench) sstool(s scenario, profile, threads string) (report, error) {
+	args := []string{"restore", "--measure", "--bootstrap-server", b.broker.Bootstrap, "--application-id", "bench-" + s.name,
+		"--store", "st", "--kind", s.gen.Kind, "--target-kafka", worldtest.Newest, "--profile", profile, "--threads", threads, "-o", "json"}
+	switch s.gen.Kind {
+	case "timestamped-window", "session":
+		args = append(args, "--retention", "1h", "--segment-interval", "30m", "--as-target")
+	case "versioned":
+		args = append(args, "--history-retention", "1h", "--segment-interval", "5m")
+	}
+	return b.run(args)
+}
+
+func (b *bench) run(args []string) (r report, err error) {
 	path, err := filepath.Abs(b.binary)
 	if err != nil {
 		return r, err
 	}
-	cmd := exec.CommandContext(b.ctx, path, "restore", "--measure", "--bootstrap-server", b.broker.Bootstrap, "--application-id", "bench-"+s.name,
-		"--store", "st", "--kind", s.gen.Kind, "--target-kafka", worldtest.Newest, "--profile", profile, "--threads", threads, "-o", "json")
-	switch s.gen.Kind {
-	case "timestamped-window", "session":
-		cmd.Args = append(cmd.Args, "--retention", "1h", "--segment-interval", "30m", "--as-target")
-	case "versioned":
-		cmd.Args = append(cmd.Args, "--history-retention", "1h", "--segment-interval", strconv.Itoa(5)+"m")
-	}
+	cmd := exec.CommandContext(b.ctx, path, args...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return r, err
+		return r, fmt.Errorf("sstool %s: %w", strings.Join(args, " "), err)
 	}
 	return r, json.Unmarshal(out, &r)
 }
