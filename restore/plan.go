@@ -2,7 +2,9 @@ package restore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"sort"
 	"strconv"
@@ -252,7 +254,7 @@ func (p *Plan) cutRange(ctx context.Context, topic string, r *PartRange, req *St
 		r.To = min(r.To, max(o.ToOffset, r.From))
 	}
 	if !o.ToTime.IsZero() {
-		off, err := p.client.OffsetForTime(ctx, topic, r.Partition, o.ToTime.UnixMilli())
+		off, err := p.firstSince(ctx, topic, *r, o.ToTime.UnixMilli())
 		if err != nil {
 			return err
 		}
@@ -278,6 +280,41 @@ func (p *Plan) cutRange(ctx context.Context, topic string, r *PartRange, req *St
 		}
 	}
 	return nil
+}
+
+// firstSince is the offset of the first record with a time of ms or later. The
+// broker's answer may be a transaction marker, whose time is the broker's own
+// and may be far ahead of the records': from there it is looked for.
+func (p *Plan) firstSince(ctx context.Context, topic string, r PartRange, ms int64) (int64, error) {
+	off, err := p.client.OffsetForTime(ctx, topic, r.Partition, ms)
+	if err != nil || off >= r.To {
+		return off, err
+	}
+	reader, err := p.client.OpenPartition(ctx, kafka.ReadOptions{Topic: topic, Partition: r.Partition, From: max(off, r.From), To: r.To, StallTimeout: p.Options.StallTimeout})
+	if err != nil {
+		return 0, err
+	}
+	defer reader.Close()
+	var dec kafka.Decoder
+	found := int64(-1)
+	for found < 0 {
+		b, err := reader.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return r.To, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		if _, err := dec.Decode(b, func(rec *kafka.Record) error {
+			if rec.Timestamp >= ms && found < 0 {
+				found = rec.Offset
+			}
+			return nil
+		}); err != nil {
+			return 0, err
+		}
+	}
+	return found, nil
 }
 
 func (p *Plan) openTransaction(ctx context.Context, topic string, r PartRange) string {

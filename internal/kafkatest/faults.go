@@ -1,9 +1,11 @@
 package kafkatest
 
 import (
+	"context"
 	"encoding/binary"
 	"sync/atomic"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -65,4 +67,34 @@ func DescribeOnly(user, password, topic string) []kfake.Opt {
 		return kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: o, Allow: true}
 	}
 	return []kfake.Opt{kfake.EnableACLs(), kfake.User("PLAIN", user, password, rule(kmsg.ACLOperationDescribe), rule(kmsg.ACLOperationDescribeConfigs))}
+}
+
+// Commit stores offsets of a group without members, as an application that
+// was stopped leaves them.
+func (c *Cluster) Commit(ctx context.Context, group, topic string, offsets map[int32]int64) error {
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Group, req.Generation = group, -1
+	rt := kmsg.NewOffsetCommitRequestTopic()
+	rt.Topic = topic
+	if ti := c.TopicInfo(topic); ti != nil {
+		rt.TopicID = ti.TopicID
+	}
+	for p, off := range offsets {
+		rp := kmsg.NewOffsetCommitRequestTopicPartition()
+		rp.Partition, rp.Offset = p, off
+		rt.Partitions = append(rt.Partitions, rp)
+	}
+	req.Topics = append(req.Topics, rt)
+	resp, err := req.RequestWith(ctx, c.admin)
+	if err != nil {
+		return err
+	}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -1,0 +1,346 @@
+//go:build cgo
+
+package restore
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sstool/internal/kafkatest"
+	"sstool/internal/op"
+	"sstool/internal/streams"
+)
+
+func TestOccupiedTarget(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	topic := k.changelog(t, "s", 2, slices.Concat(numbered(0, 0, 30, 10), numbered(1, 0, 30, 10)))
+	o := options(filepath.Join(memDir(t), "odd dir [x]*?"), kv("s"))
+	task := filepath.Join(appDir(o.Into, app), "0_1")
+	put(t, filepath.Join(task, "rocksdb", "s", "000001.sst"), "precious")
+	put(t, filepath.Join(task, "rocksdb", "other", "000001.sst"), "not ours")
+	put(t, filepath.Join(task, "s.position"), "0\n0\n")
+	other := streams.TopicPartition{Topic: "app-other-changelog", Partition: 1}
+	if err := (streams.Checkpoint{other: 77, {Topic: topic, Partition: 1}: 3}).Write(filepath.Join(task, streams.CheckpointFile)); err != nil {
+		t.Fatal(err)
+	}
+	err := untouched(t, o.Into, func() error { _, err := k.restore(t, o); return err })
+	wantKind(t, err, op.Precondition, `store "s" of task 0_1 is not empty`, task, "--force", ".sstool", "--from-checkpoint")
+	o.Force = true
+	k.mustRestore(t, o)
+	got := dump(t, appDir(o.Into, app))
+	for _, l := range []string{"0_1/.checkpoint app-other-changelog-1 77", "0_1/.checkpoint " + topic + "-1 29", "0_0/.checkpoint " + topic + "-0 29"} {
+		if !slices.Contains(got, l) {
+			t.Errorf("%q is not in %v", l, got)
+		}
+	}
+	asides, _ := filepath.Glob(strings.NewReplacer("[", "\\[", "*", "\\*", "?", "\\?").Replace(o.Into) + "/.sstool/aside/app/0_1/*/*")
+	var names []string
+	for _, a := range asides {
+		names = append(names, filepath.Base(a))
+	}
+	if !slices.Equal(names, []string{"s", "s.position"}) {
+		t.Errorf("aside: %v", asides)
+	}
+	if b, _ := os.ReadFile(filepath.Join(task, "rocksdb", "other", "000001.sst")); string(b) != "not ours" {
+		t.Error("another store was touched")
+	}
+}
+
+func TestTargetOfAnotherKind(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	k.changelog(t, "s", 1, nil)
+	o := options(memDir(t), kv("s"))
+	put(t, filepath.Join(appDir(o.Into, app), "0_0", "s", "s.600000", "CURRENT"), "x")
+	o.Force = true
+	err := untouched(t, o.Into, func() error { _, err := k.restore(t, o); return err })
+	wantKind(t, err, op.Precondition, "another kind than timestamped-kv", "--kind")
+}
+
+// What has changed between plan and run: the log's end may, the target may not.
+func TestStalePlan(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	topic := k.changelog(t, "s", 1, numbered(0, 0, 30, 30))
+	plan := func(o Options) *Plan {
+		t.Helper()
+		p, err := MakePlan(t.Context(), k.client, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	o := options(memDir(t), kv("s"))
+	p := plan(o)
+	k.produce(t, topic, numbered(0, 30, 5, 40))
+	res, err := p.Run(t.Context(), nil)
+	if err != nil || res.Total.Records != 30 {
+		t.Fatal(res, err)
+	}
+	if got := dump(t, appDir(o.Into, app)); !slices.Contains(got, "0_0/.checkpoint "+topic+"-0 29") {
+		t.Fatal(got)
+	}
+	store := filepath.Join(appDir(o.Into, app), "0_0", "rocksdb", "s")
+	refuse := func(p *Plan, want string) {
+		t.Helper()
+		put(t, filepath.Join(store, "MANIFEST-000100"), "the application opened it")
+		err := untouched(t, o.Into, func() error { _, err := p.Run(t.Context(), nil); return err })
+		wantKind(t, err, op.Precondition, `"s" of task 0_0`, want)
+		if err := os.Remove(filepath.Join(store, "MANIFEST-000100")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.Force = true
+	refuse(plan(o), "since the plan was made")
+	o.Force, o.FromCheckpoint = false, true
+	refuse(plan(o), "since the plan was made")
+	o.FromCheckpoint = false
+	refuse(plan(o), "is not empty") // planned as done before
+	fresh := options(memDir(t), kv("s"))
+	p = plan(fresh)
+	o.Into, store = fresh.Into, filepath.Join(appDir(fresh.Into, app), "0_0", "rocksdb", "s")
+	refuse(p, "is not empty")
+}
+
+// Under exactly-once a task is written whole.
+func TestExactlyOnceTasks(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	for _, n := range []string{"a", "b"} {
+		k.changelog(t, n, 1, numbered(0, 0, 10, 10))
+	}
+	o := options(memDir(t), kv("a"))
+	o.Guarantee = ExactlyOnce
+	err := untouched(t, o.Into, func() error { _, err := k.restore(t, o); return err })
+	wantKind(t, err, op.Usage, "0_0", "whole", `only "a"`, "--spec")
+	mem := request(streams.Store{Name: "m", Kind: streams.InMemory})
+	elsewhere := request(kv("e"))
+	one := 1
+	elsewhere.Subtopology = &one
+	global := request(streams.Store{Name: "g", Kind: streams.TimestampedKV, Global: true})
+	o.Siblings = []StoreRequest{request(kv("a")), request(kv("b")), mem, elsewhere, global}
+	err = untouched(t, o.Into, func() error { _, err := k.restore(t, o); return err })
+	wantKind(t, err, op.Usage, "0_0", `store "b" is missing`, "--store")
+	// At-least-once does not care.
+	alos := o
+	alos.Into, alos.Guarantee = memDir(t), AtLeastOnce
+	k.mustRestore(t, alos)
+	// A scratch copy neither: nothing is handed over.
+	part := o
+	part.Into, part.ToOffset = memDir(t), 5
+	k.mustRestore(t, part)
+	both := o
+	both.Stores = []StoreRequest{request(kv("a")), request(kv("b"))}
+	k.mustRestore(t, both)
+	// What stands there with its offset is not missing.
+	o.Force = true
+	k.mustRestore(t, o)
+	// A line of -4 is a missing one from 4.3 on.
+	cp := filepath.Join(appDir(o.Into, app), "0_0", streams.CheckpointFile)
+	c, err := streams.ReadCheckpoint(cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c[streams.TopicPartition{Topic: "app-b-changelog"}] = streams.OffsetUnknown
+	if err := c.Write(cp); err != nil {
+		t.Fatal(err)
+	}
+	k.mustRestore(t, o)
+	o.Target = streams.Version{Major: 4, Minor: 3}
+	_, err = k.restore(t, o)
+	wantKind(t, err, op.Usage, `store "b" is missing`)
+}
+
+// A source topic is restored up to the group's committed offset.
+func TestSourceTopic(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	if err := k.Topic("input", 3); err != nil {
+		t.Fatal(err)
+	}
+	k.produce(t, "input", slices.Concat(numbered(0, 0, 30, 30), numbered(1, 0, 30, 30), numbered(2, 0, 30, 30)))
+	if err := k.Commit(t.Context(), app, "input", map[int32]int64{0: 12, 1: 500}); err != nil {
+		t.Fatal(err)
+	}
+	o := options(memDir(t), kv("s"))
+	o.Stores[0].Topic, o.Stores[0].SourceTopic = "input", true
+	k.mustRestore(t, o)
+	var lines []string
+	for _, l := range dump(t, appDir(o.Into, app)) {
+		if strings.Contains(l, streams.CheckpointFile) {
+			lines = append(lines, l)
+		}
+	}
+	if want := []string{"0_0/.checkpoint input-0 11", "0_1/.checkpoint input-1 29", "0_2/.checkpoint input-2 -4"}; !slices.Equal(lines, want) {
+		t.Fatal(lines)
+	}
+}
+
+// --to-offset and --to-time make scratch copies: no checkpoint, no ledger.
+func TestScratchCopies(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	topic := k.changelog(t, "s", 1, numbered(0, 0, 20, 100))
+	if err := k.Transaction(t.Context(), topic, false, numbered(0, 20, 5, 100)...); err != nil { // offsets 20 to 24, marker 25
+		t.Fatal(err)
+	}
+	k.produce(t, topic, numbered(0, 25, 10, 100)) // 26 to 35
+	for _, x := range []struct {
+		name      string
+		offset    int64
+		time      int64 // of the records: 1000 + number
+		committed bool
+		rows      int64
+	}{
+		{"offset", 7, 0, false, 7}, {"offset 0", 0, 0, false, 0}, {"offset past the end", 900, 0, false, 35}, {"in the aborted ones", 22, 0, false, 22},
+		{"in the aborted ones, committed", 22, 0, true, 20}, {"past them, committed", 28, 0, true, 22},
+		{"time", -1, 1010, false, 10}, {"time before all", -1, 1, false, 0}, {"time after all", -1, 5000, true, 30},
+		{"time in the aborted ones", -1, 1022, true, 20}, {"time past them", -1, 1026, true, 21}, {"both", 12, 1005, false, 5},
+	} {
+		for _, p := range profiles {
+			o := options(memDir(t), kv("s"))
+			o.Profile, o.ToOffset = p, x.offset
+			if x.time != 0 {
+				o.ToTime = time.UnixMilli(x.time)
+			}
+			if x.committed {
+				o.Isolation = "read_committed"
+			}
+			res := k.mustRestore(t, o)
+			if res.Total.Rows != x.rows || !res.ScratchCopy {
+				t.Errorf("%s, %s: %d rows, want %d", x.name, p, res.Total.Rows, x.rows)
+			}
+			if exists(filepath.Join(appDir(o.Into, app), "0_0", streams.CheckpointFile)) || exists(ledgerFile(o.Into, app)) {
+				t.Errorf("%s: checkpoint or ledger written", x.name)
+			}
+		}
+	}
+	// A copy over what stands there takes the line away.
+	o := options(memDir(t), kv("s"))
+	k.mustRestore(t, o)
+	o.ToOffset = 3
+	_, err := k.restore(t, o)
+	wantKind(t, err, op.Precondition, "not empty")
+	o.Force = true
+	k.mustRestore(t, o)
+	if exists(filepath.Join(appDir(o.Into, app), "0_0", streams.CheckpointFile)) {
+		t.Error("the old checkpoint speaks of the copy")
+	}
+}
+
+// An open transaction beyond --to-offset does not matter.
+func TestScratchCopyBelowOpenTransaction(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	topic := k.changelog(t, "s", 1, numbered(0, 0, 20, 100))
+	if _, err := k.Begin(t.Context(), topic, numbered(0, 20, 5, 100)...); err != nil {
+		t.Fatal(err)
+	}
+	o := options(memDir(t), kv("s"))
+	o.Isolation, o.ToOffset, o.StallTimeout = "read_committed", 15, 2*time.Second
+	p, err := MakePlan(t.Context(), k.client, o)
+	if err != nil || len(p.Warnings) != 0 {
+		t.Fatal(p.Warnings, err)
+	}
+	if res, err := p.Run(t.Context(), nil); err != nil || res.Total.Rows != 15 {
+		t.Fatal(res, err)
+	}
+	// The time of an open record is no end either: the wait is said, not silent.
+	o.Into, o.ToOffset, o.ToTime = memDir(t), -1, time.UnixMilli(1022)
+	p, err = MakePlan(t.Context(), k.client, o)
+	if err != nil || len(p.Warnings) != 1 {
+		t.Fatal(p.Warnings, err)
+	}
+	_, err = p.Run(t.Context(), nil)
+	wantKind(t, err, op.Precondition, "transaction")
+}
+
+// Names become paths: none leads out of the state directory.
+func TestNames(t *testing.T) {
+	for _, x := range []struct{ app, store string }{{"..", "s"}, {"a/../../b", "s"}, {".sstool", "s"}, {"app", "../../x"}, {"app", ".."}, {"app", "a/b"}, {"app", ".checkpoint"}} {
+		o := options("/nowhere", kv(x.store))
+		o.ApplicationID = x.app
+		if err := o.Validate(); op.KindOf(err) != op.Usage || err == nil {
+			t.Errorf("%v: %v", x, err)
+		}
+	}
+}
+
+// Places that cannot be written are errors that name them, and leave nothing.
+func TestUnwritable(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	k.changelog(t, "s", 1, numbered(0, 0, 10, 10))
+	file := filepath.Join(memDir(t), "file")
+	put(t, file, "x")
+	for _, x := range []struct {
+		name string
+		set  func(*Options)
+	}{
+		{"into a file", func(o *Options) { o.Into = file }},
+		{"scratch in a file", func(o *Options) { o.Into, o.Measure, o.Scratch = "", true, file }},
+	} {
+		o := options(memDir(t), kv("s"))
+		x.set(&o)
+		_, err := k.restore(t, o)
+		if err == nil || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v", x.name, err)
+		}
+	}
+	// A checkpoint that cannot be merged into is refused before the work.
+	o := options(memDir(t), kv("s"))
+	put(t, filepath.Join(appDir(o.Into, app), "0_0", streams.CheckpointFile), "1\n")
+	err := untouched(t, o.Into, func() error { _, err := MakePlan(t.Context(), k.client, o); return err })
+	wantKind(t, err, op.Corrupt, filepath.Join(o.Into, app, "0_0", ".checkpoint"))
+}
+
+// An application's directory on another file system cannot be renamed into.
+func TestOtherFileSystem(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	k.changelog(t, "s", 1, numbered(0, 0, 10, 10))
+	disk := smallDisk(t, 100<<20)
+	o := options(memDir(t), kv("s"))
+	if err := os.Symlink(disk, appDir(o.Into, app)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := k.restore(t, o)
+	wantKind(t, err, op.Precondition, "another file system", appDir(o.Into, app))
+	if exists(filepath.Join(disk, "0_0")) || exists(buildDir(o.Into, app)) {
+		t.Error("something was made")
+	}
+}
+
+// A key that is none of the kind: which record, and what to check.
+func TestWrongKind(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	topic := k.changelog(t, "s", 1, numbered(0, 0, 10, 10))
+	for _, p := range profiles {
+		o := options(memDir(t), streams.Store{Name: "s", Kind: streams.Window, Retention: time.Hour, SegmentInterval: time.Minute})
+		o.Profile = p
+		err := untouched(t, o.Into, func() error { _, err := k.restore(t, o); return err })
+		wantKind(t, err, op.Corrupt, topic+"-0", "offset 0", "--kind")
+	}
+}
+
+// Every worker's time is in the report: the parts sum to workers × elapsed.
+func TestTimesSum(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	k.changelog(t, "s", 3, slices.Concat(numbered(0, 0, 4000, 3000), numbered(1, 0, 4000, 3000), numbered(2, 0, 500, 3000)))
+	for _, p := range profiles {
+		for _, threads := range []int{1, 2, 8} {
+			o := options("", kv("s"))
+			o.Measure, o.Profile, o.Threads, o.Scratch = true, p, threads, memDir(t)
+			res := k.mustRestore(t, o)
+			var sum float64
+			for _, w := range res.Where {
+				sum += w.Seconds
+			}
+			if want := res.workers.Seconds(); sum < 0.95*want || sum > 1.05*want {
+				t.Errorf("%s, %d threads: the parts sum to %.4f s, workers × elapsed is %.4f s: %v", p, threads, sum, want, res.Where)
+			}
+			for _, x := range res.Partitions {
+				if x.FirstFetch <= 0 || x.Elapsed <= 0 || x.Rows != 3000 && x.Partition != 2 || x.StoreBytes == 0 {
+					t.Errorf("%s: %+v", fmt.Sprint(p, threads), x)
+				}
+			}
+		}
+	}
+}
