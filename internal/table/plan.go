@@ -14,21 +14,22 @@ type plan struct {
 	n      int         // splitters in all
 }
 
-// groupPlan holds the splitters of one group.
+// groupPlan holds the splitters of one group, or those of a group that share
+// their beginning.
 type groupPlan struct {
 	group  uint32
-	base   int    // splitters of lower groups
-	prefix []byte // common to all splitters; key bytes after it are looked up
+	base   int      // splitters below
+	split  [][]byte // ascending
+	prefix []byte   // common to all splitters; the 8 key bytes after it are looked up
+	heads  []uint64 // those of the splitters, and the highest number to end with
 	min    uint64
 	shift  int
-	cells  []uint16   // splitters (of this group) in lower cells
-	split  []splitter // ascending
-}
+	cells  []uint16     // by (head - min) >> shift: splitters in lower cells
+	alike  []*groupPlan // by splitter: where several begin that share the head, those
 
-// splitter is a boundary; head are its 8 bytes after the prefix.
-type splitter struct {
-	head uint64
-	key  []byte
+	// The first and the last 8 bytes of the prefix, to compare numbers instead
+	// of bytes; the mask has the bytes of the first that are the prefix's.
+	first, mask, last uint64
 }
 
 // newPlan chooses at most buckets-1 splitters as quantiles of the samples.
@@ -48,11 +49,11 @@ func newPlan(samples [][]Sample, buckets int) *plan {
 			p.groups = append(p.groups, groupPlan{group: s.Group, base: p.n})
 		}
 		g := &p.groups[len(p.groups)-1]
-		g.split = append(g.split, splitter{key: bytes.Clone(s.Key)})
+		g.split = append(g.split, bytes.Clone(s.Key))
 		p.n++
 	}
 	for i := range p.groups {
-		p.groups[i].index(len(p.groups))
+		p.groups[i].index(max(16-bits.Len(uint(len(p.groups)-1)), 6))
 	}
 	return p
 }
@@ -67,24 +68,48 @@ func compareSample(a, b Sample) int {
 	return bytes.Compare(a.Key, b.Key)
 }
 
-// index builds the lookup of a group; groups share the cache.
-func (g *groupPlan) index(groups int) {
-	g.prefix = commonPrefix(g.split[0].key, g.split[len(g.split)-1].key)
-	for i := range g.split {
-		g.split[i].head = head(g.split[i].key, len(g.prefix))
+// index builds the lookup, with at most 2^(width+1) cells.
+func (g *groupPlan) index(width int) {
+	n := len(g.split)
+	g.prefix = commonPrefix(g.split[0], g.split[n-1])
+	l := len(g.prefix)
+	g.first, g.mask = head(g.prefix, 0), ^uint64(0)
+	if l < 8 {
+		g.mask = ^(g.mask >> (8 * l))
+	} else {
+		g.last = head(g.prefix, l-8)
 	}
-	g.min = g.split[0].head
-	span := g.split[len(g.split)-1].head - g.min
-	width := max(16-bits.Len(uint(groups-1)), 6)
+	for _, k := range g.split {
+		g.heads = append(g.heads, head(k, l))
+	}
+	g.min = g.heads[0]
+	span := g.heads[n-1] - g.min
 	g.shift = max(bits.Len64(span)-width, 0)
 	g.cells = make([]uint16, span>>g.shift+1)
 	i := 0
 	for c := range g.cells {
-		for (g.split[i].head-g.min)>>g.shift < uint64(c) {
+		for (g.heads[i]-g.min)>>g.shift < uint64(c) {
 			i++
 		}
 		g.cells[c] = uint16(i)
 	}
+	g.alike = make([]*groupPlan, n)
+	for i := 0; i < n; {
+		j := i + 1
+		for j < n && g.heads[j] == g.heads[i] {
+			j++
+		}
+		// Those that end within the head come first, eight at most.
+		for i < j && len(g.split[i]) < l+8 {
+			i++
+		}
+		if j-i > 1 {
+			g.alike[i] = &groupPlan{base: g.base + i, split: g.split[i:j]}
+			g.alike[i].index(max(width-4, 6))
+		}
+		i = j
+	}
+	g.heads = append(g.heads, ^uint64(0))
 }
 
 func (p *plan) buckets() int { return p.n + 1 }
@@ -106,13 +131,28 @@ func (p *plan) find(group uint32) (*groupPlan, int) {
 // bucket returns the bucket of a key of this group.
 func (g *groupPlan) bucket(key []byte) int {
 	l := len(g.prefix)
-	if l > 0 && (len(key) < l || string(key[:l]) != string(g.prefix)) {
+	if len(key) < max(l, 8) || (binary.BigEndian.Uint64(key)^g.first)&g.mask != 0 ||
+		l > 8 && (binary.BigEndian.Uint64(key[l-8:]) != g.last || l > 16 && string(key[8:l-8]) != string(g.prefix[8:l-8])) {
+		return g.unusual(key)
+	}
+	if len(key) >= l+8 {
+		return g.lookup(key, binary.BigEndian.Uint64(key[l:]))
+	}
+	return g.lookup(key, binary.BigEndian.Uint64(key[len(key)-8:])<<(64-8*(len(key)-l)))
+}
+
+// unusual is for short keys and those without the prefix.
+func (g *groupPlan) unusual(key []byte) int {
+	if !bytes.HasPrefix(key, g.prefix) {
 		if bytes.Compare(key, g.prefix) < 0 {
 			return g.base
 		}
 		return g.base + len(g.split)
 	}
-	h := head(key, l)
+	return g.lookup(key, head(key, len(g.prefix)))
+}
+
+func (g *groupPlan) lookup(key []byte, h uint64) int {
 	if h < g.min {
 		return g.base
 	}
@@ -121,10 +161,16 @@ func (g *groupPlan) bucket(key []byte) int {
 		return g.base + len(g.split)
 	}
 	i := int(g.cells[c])
-	for i < len(g.split) && g.split[i].head < h {
+	for g.heads[i] < h {
 		i++
 	}
-	for i < len(g.split) && g.split[i].head == h && bytes.Compare(g.split[i].key, key) <= 0 {
+	for i < len(g.split) && g.heads[i] == h {
+		if a := g.alike[i]; a != nil {
+			return a.bucket(key)
+		}
+		if bytes.Compare(g.split[i], key) > 0 {
+			break
+		}
 		i++
 	}
 	return g.base + i
@@ -144,7 +190,7 @@ func (p *plan) known(bucket int) (prefix int, maxGroup uint32) {
 			maxGroup = min(maxGroup, g.group)
 		}
 		if at > 0 && at < len(g.split) {
-			prefix = len(commonPrefix(g.split[at-1].key, g.split[at].key))
+			prefix = len(commonPrefix(g.split[at-1], g.split[at]))
 		}
 	}
 	return prefix, maxGroup
@@ -155,6 +201,13 @@ func (p *plan) known(bucket int) (prefix int, maxGroup uint32) {
 func head(key []byte, at int) uint64 {
 	if len(key)-at >= 8 {
 		return binary.BigEndian.Uint64(key[at:])
+	}
+	return shortHead(key, at)
+}
+
+func shortHead(key []byte, at int) uint64 {
+	if n := len(key); n >= 8 {
+		return binary.BigEndian.Uint64(key[n-8:]) << (64 - 8*(n-at))
 	}
 	var x uint64
 	for i := at; i < at+8; i++ {

@@ -106,7 +106,7 @@ func TestPlanIsExact(t *testing.T) {
 		var split []Sample
 		for _, g := range p.groups {
 			for _, x := range g.split {
-				split = append(split, Sample{g.group, x.key})
+				split = append(split, Sample{g.group, x})
 			}
 		}
 		if !slices.IsSortedFunc(split, compareSample) || len(split) != p.n {
@@ -130,5 +130,41 @@ func TestPlanIsExact(t *testing.T) {
 				t.Fatalf("bucket %d holds key %q, prefix %q was claimed", want, x.Key, split[want].Key[:n])
 			}
 		}
+	}
+}
+
+func BenchmarkBucket(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		key  func(r *rand.Rand) []byte
+	}{
+		{"digits", func(r *rand.Rand) []byte { return fmt.Appendf(nil, "account-%012d", r.IntN(2_000_000)) }},
+		{"binary", func(r *rand.Rand) []byte { return binary.BigEndian.AppendUint64(nil, r.Uint64()) }},
+		{"uuids", func(r *rand.Rand) []byte { return fmt.Appendf(nil, "%016x-%016x", r.Uint64(), r.Uint64()) }},
+		{"outliers", func(r *rand.Rand) []byte {
+			if r.IntN(20) == 0 {
+				return []byte{byte(r.Uint32())}
+			}
+			return fmt.Appendf(nil, "account-%012d", r.IntN(2_000_000))
+		}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 2))
+			keys := make([][]byte, 4096)
+			var s []Sample
+			for i := range keys {
+				keys[i] = c.key(r)
+				s = append(s, Sample{Key: keys[i]})
+			}
+			p := newPlan([][]Sample{s}, 128)
+			sum, i := 0, 0
+			for b.Loop() {
+				sum += p.groups[0].bucket(keys[i%len(keys)])
+				i++
+			}
+			if sum == 0 {
+				b.Fatal("all in the first bucket")
+			}
+		})
 	}
 }
