@@ -260,24 +260,27 @@ func (p *Plan) cutRange(ctx context.Context, topic string, r *PartRange, req *St
 		}
 		r.To = min(r.To, max(off, r.From))
 	}
-	// KAFKA-13499, 4.4: with no stored offset a windowed restore starts at the
-	// first record newer than the last record's time minus retention; under
-	// exactly-once the last offset is a marker and the restore starts at 0.
-	if o.AsTarget && req.Kind.Windowed() && streams.WindowedSeek(o.Target) && o.Guarantee != ExactlyOnce && r.To > r.From {
-		last, err := p.client.LastTimestamp(ctx, topic, r.Partition, r.End)
+	if !o.AsTarget || !req.Kind.Windowed() || r.To == r.From {
+		return nil
+	}
+	for _, back := range streams.WindowedProbes(o.Target, o.Guarantee == ExactlyOnce) {
+		newest, err := p.client.NewestTimestamp(ctx, topic, r.Partition, r.End, back)
 		if err != nil {
 			return err
 		}
-		if start, seek := streams.RestoreStartTime(req.Kind, last, req.Retention); last >= 0 && seek {
-			from, err := p.client.OffsetForTime(ctx, topic, r.Partition, start)
-			if err != nil {
-				return err
-			}
-			if from > r.From {
-				r.From = min(from, r.To)
-				r.Started = fmt.Sprintf("as %s: last record's time minus retention", o.Target)
-			}
+		start, seek := streams.RestoreStartTime(req.Kind, newest, req.Retention)
+		if newest < 0 || !seek {
+			continue
 		}
+		from, err := p.client.OffsetForTime(ctx, topic, r.Partition, start)
+		if err != nil {
+			return err
+		}
+		if from > r.From {
+			r.From = min(from, r.To)
+			r.Started = fmt.Sprintf("as %s: newest record's time minus retention", o.Target)
+		}
+		break
 	}
 	return nil
 }

@@ -29,6 +29,9 @@ func TestHandOff(t *testing.T) {
 	if os.Getenv("SSTOOL_MATRIX") == "full" {
 		versions = worldtest.Versions()
 	}
+	if v := os.Getenv("SSTOOL_VERSIONS"); v != "" {
+		versions = strings.Split(v, ",")
+	}
 	b := worldtest.StartBroker(t, worldtest.Options{})
 	for _, v := range versions {
 		t.Run(v, func(t *testing.T) {
@@ -89,10 +92,9 @@ func handOff(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p worldtes
 		fail("build: %v", err)
 		return
 	}
-	truthApp := app.In(t.TempDir())
-	truth, err := h.Restore(ctx, truthApp)
-	if err != nil || truth.Error != "" {
-		fail("Kafka Streams' own restore: %v %s", err, truth.Error)
+	truthApp, err := ownRestore(ctx, t, b, h, p, app)
+	if err != nil {
+		fail("Kafka Streams' own restore: %v", err)
 		return
 	}
 	want, err := h.DumpRows(ctx, truthApp.Dir())
@@ -165,6 +167,47 @@ func handOff(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p worldtes
 	}
 }
 
+// ownRestore lets Kafka Streams restore the application. On a busy machine it
+// may miss the answer that tells it where a windowed restore can begin, and then
+// begins at the log start (KAFKA-13499: one poll): such a run is no measure, and
+// is taken again.
+func ownRestore(ctx context.Context, t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p worldtest.Profile, app worldtest.App) (worldtest.App, error) {
+	o, client, err := options(ctx, b.Bootstrap, app.In(t.TempDir()), p, h.Version, restore.Bulk)
+	if err != nil {
+		return app, err
+	}
+	defer client.Close()
+	plan, err := restore.MakePlan(ctx, client, o)
+	if err != nil {
+		return app, err
+	}
+	want := map[string]int64{}
+	for _, task := range plan.Tasks {
+		for _, u := range task.Units {
+			for _, r := range u.Parts {
+				want[fmt.Sprintf("%s-%d", u.Topic, r.Partition)] = r.From
+			}
+		}
+	}
+	for try := 1; ; try++ {
+		a := app.In(t.TempDir())
+		report, err := h.Restore(ctx, a)
+		if err != nil || report.Error != "" {
+			return a, fmt.Errorf("%w %s", err, report.Error)
+		}
+		early := ""
+		for _, x := range report.Partitions {
+			if from, ok := want[fmt.Sprintf("%s-%d", x.Topic, x.Partition)]; ok && x.StartingOffset < from {
+				early = fmt.Sprintf("%s-%d began at %d instead of %d", x.Topic, x.Partition, x.StartingOffset, from)
+			}
+		}
+		if early == "" || try == 4 {
+			return a, nil
+		}
+		t.Logf("%s: Kafka Streams' restore is taken again: %s", app.ID, early)
+	}
+}
+
 // compareAnswers says how the rows that queries return differ.
 func compareAnswers(want, got worldtest.StoreAnswer) string {
 	if want.Type == "unreadable" {
@@ -198,27 +241,35 @@ func tolerated(s worldtest.Store) int {
 }
 
 func intoDir(ctx context.Context, bootstrap string, app worldtest.App, p worldtest.Profile, version string, profile restore.Profile) (*restore.Result, error) {
-	client, err := kafka.Open(ctx, kafka.Config{Bootstrap: []string{bootstrap}})
+	o, client, err := options(ctx, bootstrap, app, p, version, profile)
 	if err != nil {
 		return nil, err
 	}
 	defer client.Close()
-	v, err := streams.ParseVersion(version)
+	plan, err := restore.MakePlan(ctx, client, o)
 	if err != nil {
 		return nil, err
 	}
-	o := restore.Options{ApplicationID: app.ID, Guarantee: restore.AtLeastOnce, Target: v, Into: app.StateDir, Profile: profile,
+	return plan.Run(ctx, nil)
+}
+
+func options(ctx context.Context, bootstrap string, app worldtest.App, p worldtest.Profile, version string, profile restore.Profile) (o restore.Options, _ *kafka.Client, err error) {
+	v, err := streams.ParseVersion(version)
+	if err != nil {
+		return o, nil, err
+	}
+	client, err := kafka.Open(ctx, kafka.Config{Bootstrap: []string{bootstrap}})
+	if err != nil {
+		return o, nil, err
+	}
+	o = restore.Options{ApplicationID: app.ID, Guarantee: restore.AtLeastOnce, Target: v, Into: app.StateDir, Profile: profile,
 		ToOffset: -1, AsTarget: true, StallTimeout: 30 * time.Second}
 	if app.EOS {
 		o.Guarantee = restore.ExactlyOnce
 	}
 	o.Stores = requests(p, app.ID)
 	o.Siblings = o.Stores
-	plan, err := restore.MakePlan(ctx, client, o)
-	if err != nil {
-		return nil, err
-	}
-	return plan.Run(ctx, nil)
+	return o, client, nil
 }
 
 func requests(p worldtest.Profile, app string) []restore.StoreRequest {

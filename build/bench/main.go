@@ -91,7 +91,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer broker.Kill()
+	defer broker.Close()
 	harness, err := worldtest.NewHarness(worldtest.Newest)
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func TestSizesAndLastTimestamp(t *testing.T) {
 	ctx := t.Context()
 	last := func(p int32, end, want int64) {
 		t.Helper()
-		if got, err := c.LastTimestamp(ctx, "t", p, end); got != want || err != nil {
+		if got, err := c.NewestTimestamp(ctx, "t", p, end, 1); got != want || err != nil {
 			t.Errorf("partition %d before %d: %d, %v", p, end, got, err)
 		}
 	}

@@ -40,31 +40,46 @@ func (c *Client) PartitionSizes(ctx context.Context, topic string) map[int32]int
 	return out
 }
 
-// LastTimestamp is the timestamp of the data record just before end, -1 when
-// there is none: a transaction marker, or an empty log. It is what Kafka
-// Streams 4.4 looks at before it restores a windowed store (KAFKA-13499).
-func (c *Client) LastTimestamp(ctx context.Context, topic string, partition int32, end int64) (int64, error) {
+// NewestTimestamp is the largest timestamp of the data records in the last back
+// offsets before end, -1 when there are none: transaction markers, or an empty
+// log. It is what Kafka Streams looks at before it restores a windowed store
+// (KAFKA-13499).
+func (c *Client) NewestTimestamp(ctx context.Context, topic string, partition int32, end, back int64) (int64, error) {
 	ts := int64(-1)
 	if end <= 0 {
 		return ts, nil
 	}
-	r, err := c.OpenPartition(ctx, ReadOptions{Topic: topic, Partition: partition, From: end - 1, To: end, MaxBytes: 1 << 20})
-	if err != nil {
+	for from := max(0, end-back); ; {
+		r, err := c.OpenPartition(ctx, ReadOptions{Topic: topic, Partition: partition, From: from, To: end, MaxBytes: 1 << 20})
+		if err != nil {
+			return ts, err
+		}
+		err = eachTimestamp(ctx, r, func(t int64) { ts = max(ts, t) })
+		r.Close()
+		var moved *LogStartMovedError
+		if errors.As(err, &moved) && moved.LogStart < end {
+			from = moved.LogStart
+			continue
+		}
+		if errors.As(err, &moved) { // the log is empty: everything has expired
+			err = nil
+		}
 		return ts, err
 	}
-	defer r.Close()
+}
+
+func eachTimestamp(ctx context.Context, r *PartitionReader, fn func(int64)) error {
 	var d Decoder
 	for {
 		b, err := r.Next(ctx)
-		var moved *LogStartMovedError
-		if errors.Is(err, io.EOF) || errors.As(err, &moved) { // the log is empty: everything has expired
-			return ts, nil
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
 		if err == nil {
-			_, err = d.Decode(b, func(rec *Record) error { ts = rec.Timestamp; return nil })
+			_, err = d.Decode(b, func(rec *Record) error { fn(rec.Timestamp); return nil })
 		}
 		if err != nil {
-			return ts, err
+			return err
 		}
 		r.Release(b)
 	}

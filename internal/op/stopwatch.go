@@ -8,14 +8,14 @@ type Activity int
 // The activities a restore is split into. A worker is always in exactly one,
 // so they sum to the worker's lifetime by construction.
 const (
-	Idle     Activity = iota // no work to hand: another worker is the bottleneck
-	Network                  // waiting for a fetch response
-	Decode                   // CRC, decompression, record parsing, key and value conversion
-	Sort                     // routing, spilling, deduplicating and sorting rows (bulk profile)
-	Write                    // handing rows to RocksDB
-	Stall                    // RocksDB delayed or stopped the write
-	Flush                    // memtable flush, compaction, ingest, close
-	Verify                   // reading back what was written
+	Idle    Activity = iota // no work to hand: another worker is the bottleneck
+	Network                 // waiting for a fetch response
+	Decode                  // CRC, decompression, record parsing, key and value conversion
+	Sort                    // routing, spilling, deduplicating and sorting rows (bulk profile)
+	Write                   // handing rows to RocksDB
+	Stall                   // RocksDB delayed or stopped the write
+	Flush                   // memtable flush, compaction, ingest, close
+	Verify                  // reading back what was written
 	NumActivities
 )
 

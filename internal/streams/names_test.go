@@ -166,9 +166,12 @@ func TestVersions(t *testing.T) {
 		t.Error("order")
 	}
 	for i, v := range sorted {
-		if OffsetsInStore(v) != (i >= 3) || WindowedSeek(v) != (i >= 4) || (v.CheckTarget() == nil) != (i > 0 && i < 5) || v.SSTFormat() != 5 {
+		if OffsetsInStore(v) != (i >= 3) || (WindowedProbes(v, false) != nil) != (i >= 4) || WindowedProbes(v, true) != nil || (v.CheckTarget() == nil) != (i > 0 && i < 5) || v.SSTFormat() != 5 {
 			t.Errorf("%s", v)
 		}
+	}
+	if WindowedProbes(Version{4, 2, 2}, true) == nil || WindowedProbes(Version{4, 2, 1}, false) != nil {
+		t.Error("4.2.2 seeks, 4.2.1 does not")
 	}
 	if (Version{4, 2, 1}).String() != "4.2.1" || !(Version{}).IsZero() {
 		t.Error("String or IsZero")

@@ -153,7 +153,7 @@ func (f fixture) from(t *testing.T, s Store, topic string, recs []record, partit
 		return recs
 	}
 	i := 0
-	if WindowedSeek(f.version) && !f.eos {
+	if WindowedProbes(f.version, f.eos) != nil {
 		if start, seek := RestoreStartTime(s.Kind, recs[len(recs)-1].ts, s.Retention); seek {
 			i = max(0, slices.IndexFunc(recs, func(r record) bool { return r.ts >= start }))
 		}

@@ -72,10 +72,26 @@ func (v Version) CheckTarget() error {
 // family of every database instead of a .checkpoint file (KIP-1035).
 func OffsetsInStore(v Version) bool { return v.AtLeast(Version{4, 3, 0}) }
 
-// WindowedSeek reports whether v restores windowed stores from the last
-// record's timestamp minus the retention instead of from the log start
-// (KAFKA-13499; not under exactly-once, see RestoreStartTime).
-func WindowedSeek(v Version) bool { return v.AtLeast(Version{4, 4, 0}) }
+// WindowedProbes is how many offsets before the end v looks at, one after the
+// other until it meets a record, for the timestamp that decides where the
+// restore of a windowed store without a stored offset begins (KAFKA-13499, see
+// RestoreStartTime). None: it begins at the log start.
+//
+// 4.4 looks at the last offset alone, which under exactly-once is a transaction
+// marker. 4.2.2 (not 4.3) takes the newest of the last 128, 512 or 2048 and is
+// not stopped by markers.
+func WindowedProbes(v Version, eos bool) []int64 {
+	switch {
+	case v.AtLeast(Version{4, 4, 0}):
+		if eos {
+			return nil
+		}
+		return []int64{1}
+	case v.AtLeast(Version{4, 2, 2}) && v.Less(Version{4, 3, 0}):
+		return []int64{128, 512, 2048}
+	}
+	return nil
+}
 
 // SSTFormat is the RocksDB format_version to write for v. 5 is read by the
 // RocksDB of every supported release; 6 is refused by all before 4.0.
