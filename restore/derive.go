@@ -75,6 +75,28 @@ func (p *Plan) fill(req *StoreRequest, topic string, config map[string]string) e
 			req.SegmentInterval = d.Value
 		}
 	}
+	return p.possible(req)
+}
+
+// possible refuses a form of store that does not exist, or not in the version
+// that is to open it: it would say so only after the work.
+func (p *Plan) possible(req *StoreRequest) error {
+	if !req.Kind.OnDisk() {
+		return nil
+	}
+	if err := req.Store.Validate(); err != nil {
+		return err
+	}
+	v := p.Options.Target
+	if v.IsZero() || p.Options.Into == "" {
+		return nil
+	}
+	if since := req.Kind.Since(); v.Less(since) {
+		return op.Errorf(op.Usage, "store %q: %s stores exist since Kafka %s, not in %s", req.Name, req.Kind, since, v).WithTry("check --kind and --target-kafka")
+	}
+	if req.Headers && !streams.OffsetsInStore(v) {
+		return op.Errorf(op.Usage, "store %q: stores with headers exist since Kafka 4.3, not in %s", req.Name, v).WithTry("check headers and --target-kafka")
+	}
 	return nil
 }
 

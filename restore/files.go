@@ -130,6 +130,24 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
+// makeDirs makes the directories of rel below root, durably.
+func makeDirs(root, rel string) error {
+	at := filepath.Join(root, rel)
+	if fileExists(at) {
+		return nil
+	}
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return err
+	}
+	for at != filepath.Clean(root) && at != filepath.Dir(at) {
+		at = filepath.Dir(at)
+		if err := syncDir(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -111,6 +111,9 @@ func options(into string, stores ...streams.Store) Options {
 		StallTimeout: 20 * time.Second, Threads: 2}
 	for _, s := range stores {
 		o.Stores = append(o.Stores, request(s))
+		if s.Headers {
+			o.Target = streams.Version{Major: 4, Minor: 4}
+		}
 	}
 	return o
 }

@@ -69,7 +69,7 @@ func (p *placement) apply(stateDir, appID string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(stateDir, p.TaskDir), 0o755); err != nil {
+	if err := makeDirs(stateDir, p.TaskDir); err != nil {
 		return err
 	}
 	cp := filepath.Join(stateDir, p.TaskDir, streams.CheckpointFile)
@@ -186,7 +186,7 @@ func editCheckpoint(path string, edit func(streams.Checkpoint)) error {
 
 func (m move) apply(stateDir string) error {
 	from, to := filepath.Join(stateDir, m.From), filepath.Join(stateDir, m.To)
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+	if err := makeDirs(stateDir, filepath.Dir(m.To)); err != nil {
 		return err
 	}
 	// Empty directories left by a wiped store are in the way of a rename.

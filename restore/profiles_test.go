@@ -188,6 +188,9 @@ func TestEmptyPartition(t *testing.T) {
 			{AtLeastOnce, streams.Version{Major: 4, Minor: 4}, true}, {AtLeastOnce, streams.Version{}, true},
 			{ExactlyOnce, streams.Version{Major: 4, Minor: 2}, true}, {ExactlyOnce, streams.Version{Major: 4, Minor: 3}, false},
 		} {
+			if s.Headers && !x.target.IsZero() && !streams.OffsetsInStore(x.target) {
+				continue // no such stores there
+			}
 			o := options("", s)
 			o.Siblings, o.Guarantee, o.Target = o.Stores, x.guarantee, x.target
 			_, got := k.bothProfiles(t, o)

@@ -41,14 +41,14 @@ func (p *Plan) planResume(ctx context.Context) error {
 
 func (p *Plan) resumeUnit(ctx context.Context, u *Unit, dir string, offsets streams.Checkpoint) error {
 	s := u.Request.Store
+	if !s.Kind.OnDisk() {
+		return nil // always from the log start
+	}
 	store := streams.StoreDir(dir, s)
 	if full, err := nonEmpty(store); err != nil {
 		return err
 	} else if !full {
 		return op.Errorf(op.NotFound, "store %q: nothing to resume at %s", s.Name, store).WithTry("leave out --from-checkpoint for a full restore")
-	}
-	if !s.Kind.OnDisk() {
-		return nil
 	}
 	if p.Options.Guarantee == ExactlyOnce {
 		if err := closedCleanly(dir, s); err != nil {
@@ -138,9 +138,34 @@ func isDual(taskDir string, s streams.Store) (bool, error) {
 }
 
 // cloneStore makes a working copy of a store under to: SST files are immutable
-// and hard-linked (copied across file systems), the small files are copied.
+// and hard-linked (copied across file systems), the small files are copied. An
+// application that runs meanwhile replaces files: then it is begun again.
 func cloneStore(fromTask, to string, s streams.Store) error {
 	src, dst := streams.StoreDir(fromTask, s), streams.StoreDir(to, s)
+	var err error
+	for range 5 {
+		before, ferr := fingerprint(src)
+		if ferr != nil {
+			return ferr
+		}
+		if err = cloneTree(src, dst); err == nil {
+			var after string
+			if after, err = fingerprint(src); err == nil && after == before {
+				return nil
+			}
+			err = fmt.Errorf("copy %s: the store changes all the time", src)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := os.RemoveAll(dst); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func cloneTree(src, dst string) error {
+	src = realPath(src)
 	return filepath.WalkDir(src, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -136,7 +136,9 @@ func (p *Plan) Run(ctx context.Context, sink op.Sink) (*Result, error) {
 	if err := p.checkSpace(res); err != nil {
 		return nil, err
 	}
-	if p.Options.Into != "" {
+	if len(p.Tasks) == 0 {
+		// Every store is one that keeps nothing on disk.
+	} else if p.Options.Into != "" {
 		if err := p.runInto(ctx, sink, res); err != nil {
 			return res, err
 		}

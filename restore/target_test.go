@@ -344,3 +344,50 @@ func TestTimesSum(t *testing.T) {
 		}
 	}
 }
+
+// What cannot exist is refused before anything is made.
+func TestImpossibleStores(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	k.changelog(t, "s", 1, numbered(0, 0, 10, 10))
+	for _, x := range []struct {
+		store  streams.Store
+		target streams.Version
+		want   string
+	}{
+		{streams.Store{Name: "s", Kind: streams.Versioned, HistoryRetention: time.Hour, SegmentInterval: time.Minute}, streams.Version{Major: 3, Minor: 4}, "since Kafka 3.5"},
+		{streams.Store{Name: "s", Kind: streams.TimestampedKV, Headers: true}, streams.Version{Major: 4, Minor: 2}, "since Kafka 4.3"},
+		{streams.Store{Name: "s", Kind: streams.List, Headers: true}, streams.Version{}, "no form with headers"},
+		{streams.Store{Name: "s", Kind: streams.Window, Retention: time.Hour, SegmentInterval: time.Microsecond}, streams.Version{}, "segment interval"},
+		{streams.Store{Name: "s", Kind: "tree"}, streams.Version{}, "tree"},
+	} {
+		o := options(memDir(t), x.store)
+		o.Target = x.target
+		_, err := k.restore(t, o)
+		wantKind(t, err, op.Usage, x.want)
+		if exists(appDir(o.Into, app)) {
+			t.Error("something was made")
+		}
+	}
+}
+
+// Stores with nothing on disk: timed, and nothing written.
+func TestNothingOnDisk(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	k.changelog(t, "s", 2, numbered(1, 0, 100, 10))
+	for _, kind := range []streams.Kind{streams.InMemory, streams.Suppress} {
+		o := options(memDir(t), streams.Store{Name: "s", Kind: kind})
+		res := k.mustRestore(t, o)
+		if len(res.Skipped) != 1 || !strings.Contains(res.Skipped[0].Reason, "nothing on disk") || len(res.Partitions) != 0 {
+			t.Errorf("%+v", res)
+		}
+		if es, _ := os.ReadDir(o.Into); len(es) != 0 {
+			t.Error(es)
+		}
+		for _, p := range profiles {
+			o.Into, o.Measure, o.Profile = "", true, p
+			if res := k.mustRestore(t, o); res.Total.Records != 100 || res.StoreBytes != 0 {
+				t.Errorf("%s: %+v", p, res.Total)
+			}
+		}
+	}
+}

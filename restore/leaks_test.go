@@ -1,0 +1,64 @@
+//go:build cgo && linux
+
+package restore
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"sstool/internal/kafkatest"
+	"sstool/internal/streams"
+)
+
+// Restores that succeed, fail and are interrupted leave no goroutine and no
+// open file behind.
+func TestNoLeaks(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	topic := k.changelog(t, "s", 2, nil)
+	k.produceSingly(t, topic, bigValues(6))
+	w := streams.Store{Name: "w", Kind: streams.Window, Retention: time.Hour, SegmentInterval: time.Minute}
+	recs := numbered(0, 0, 300, 300)
+	for i := range recs {
+		recs[i].Key = windowKey("k", int64(i)*10_000, 0)
+	}
+	recs[299].Key = []byte("bad")
+	k.changelog(t, "w", 1, recs)
+	round := func() {
+		for _, p := range profiles {
+			k.OnFetch(1, func() {})
+			k.mustRestore(t, smallFetches(options(memDir(t), kv("s")), p))
+			if _, err := k.restore(t, smallFetches(options(memDir(t), w), p)); err == nil {
+				t.Fatal("the bad key was taken")
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			k.OnFetch(4, cancel)
+			if _, err := k.restoreTo(ctx, smallFetches(options(memDir(t), kv("s")), p), nil); err == nil {
+				t.Fatal("not interrupted")
+			}
+			cancel()
+		}
+	}
+	files := func() int {
+		es, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(es)
+	}
+	round() // connections, RocksDB's own threads and files
+	goroutines, open := runtime.NumGoroutine(), files()
+	for range 3 {
+		round()
+	}
+	var g, f int
+	for range 50 { // what is closing takes a moment
+		if g, f = runtime.NumGoroutine(), files(); g <= goroutines+3 && f <= open+6 {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines and %d files, were %d and %d", g, f, goroutines, open)
+}
