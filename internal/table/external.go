@@ -26,7 +26,10 @@ func (s *Sorter) external(src []source, depth int, fn func(*Bucket) error) error
 			continue
 		}
 		if !full && len(runs) == 0 { // it fits after all
-			return s.deliver(&Bucket{Arena: s.arena[:used], Rows: s.sorted(true)}, fn)
+			if err := s.deliver(&Bucket{Arena: s.arena[:used], Rows: s.sorted(true)}, fn); err != nil {
+				return err
+			}
+			return s.release() // a large row may have made the arena larger than its share
 		}
 		w := runWriter{s: s}
 		for _, ref := range s.sorted(false) {

@@ -44,7 +44,7 @@ func newShape(o Options) shape {
 	least := min(8*w, o.EstimatedBytes/(256<<10))
 	plan := func(per int64) {
 		n := min(max(o.EstimatedBytes/per, least, 2), maxBuckets)
-		s.buckets, s.chunk = int(n), int(min(floor2(open/n), maxChunk))
+		s.buckets, s.chunk = int(n), int(min(floor2(open/(n+2)), maxChunk))
 	}
 	plan(min(bucketBytes, sortable))
 	if s.chunk < maxChunk && sortable > bucketBytes {
@@ -54,7 +54,7 @@ func newShape(o Options) shape {
 	const perSegment = int64(unsafe.Sizeof(segment{})) * 3 / 2
 	if least := max(floor2(2*o.EstimatedBytes*perSegment/(o.Memory/8)), minChunk); int64(s.chunk) < least {
 		s.chunk = int(min(least, max(floor2(open/2), minChunk/2)))
-		s.buckets = int(max(open/int64(s.chunk), 1))
+		s.buckets = int(min(max(open/int64(s.chunk), 1), maxBuckets))
 	}
 	s.batch = int(max(min(open/8, maxBatch)/int64(s.chunk), 1))
 	s.slab = s.chunk * int(max(min(open/8, maxSlab)/int64(s.chunk), 1))
