@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"sort"
 	"strconv"
 	"time"
@@ -97,6 +98,7 @@ func MakePlan(ctx context.Context, client *kafka.Client, opts Options) (*Plan, e
 	}
 	cores := runtime.GOMAXPROCS(0)
 	opts.setDefaults(cores)
+	opts.Stores = slices.Clone(opts.Stores) // what is derived does not become the caller's statement
 	p := &Plan{Options: opts, client: client, cores: cores}
 	p.Committed, p.IsolationBy = opts.readCommitted()
 	var err error
@@ -189,12 +191,16 @@ func (p *Plan) addStore(ctx context.Context, req *StoreRequest, tasks map[string
 	}
 	for _, r := range ranges {
 		id := streams.TaskID{Subtopology: -1, Partition: int(r.Partition)}
-		if req.Subtopology != nil {
-			id.Subtopology = *req.Subtopology
+		sub := req.Subtopology
+		if sub == nil {
+			sub = p.namedSubtopology(int(r.Partition))
+		}
+		if sub != nil {
+			id.Subtopology = *sub
 		}
 		t := tasks[id.String()]
 		if t == nil {
-			t = &TaskPlan{Task: id, Known: req.Subtopology != nil}
+			t = &TaskPlan{Task: id, Known: sub != nil}
 			tasks[id.String()] = t
 		}
 		t.Units = append(t.Units, &Unit{Request: *req, Topic: topic, Parts: []PartRange{r}, Task: t})

@@ -42,6 +42,24 @@ func (p *Plan) selectPartitions(req *StoreRequest, n int) []int32 {
 	return out
 }
 
+// namedSubtopology is the sub-topology that --task states for the partition of
+// the only store there is.
+func (p *Plan) namedSubtopology(partition int) *int {
+	if len(p.Options.Stores) != 1 {
+		return nil
+	}
+	var found *int
+	for i := range p.Options.Tasks {
+		if t := &p.Options.Tasks[i]; t.Partition == partition {
+			if found != nil && *found != t.Subtopology {
+				return nil
+			}
+			found = &t.Subtopology
+		}
+	}
+	return found
+}
+
 // checkSelection refuses partitions and tasks that were asked for and do not
 // exist: leaving them out silently would leave a store out.
 func (p *Plan) checkSelection() error {

@@ -391,3 +391,61 @@ func TestNothingOnDisk(t *testing.T) {
 		}
 	}
 }
+
+// The sub-topology must be known for a directory; --task states it.
+func TestSubtopology(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	k.changelog(t, "s", 3, numbered(1, 0, 10, 10))
+	o := options(memDir(t), kv("s"))
+	o.Stores[0].Subtopology = nil
+	_, err := k.restore(t, o)
+	wantKind(t, err, op.Usage, `store "s"`, "sub-topology", "--subtopology")
+	o.FromCheckpoint = true
+	_, err = k.restore(t, o)
+	wantKind(t, err, op.Usage, "sub-topology", "--subtopology")
+	o.FromCheckpoint, o.Tasks = false, []streams.TaskID{{Subtopology: 3, Partition: 1}}
+	if res := k.mustRestore(t, o); len(res.Partitions) != 1 || res.Partitions[0].Task != "3_1" || res.Total.Records != 10 {
+		t.Fatalf("%+v", res.Partitions)
+	}
+	o.Tasks = append(o.Tasks, streams.TaskID{Subtopology: 4, Partition: 1})
+	_, err = k.restore(t, o)
+	wantKind(t, err, op.Usage, "sub-topology")
+	// A measurement needs none.
+	o.Tasks, o.Into, o.Measure = nil, "", true
+	if res := k.mustRestore(t, o); len(res.Partitions) != 3 || res.Partitions[1].Task != "?_1" {
+		t.Fatalf("%+v", res.Partitions)
+	}
+}
+
+// What a plan derives is not the caller's word afterwards.
+func TestDerivedStaysDerived(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	recs := numbered(0, 0, 10, 10)
+	for i := range recs {
+		recs[i].Key = windowKey("k", int64(i), 0)
+	}
+	k.changelog(t, "s", 1, recs, "cleanup.policy", "compact,delete", "retention.ms", "90000000")
+	o := options("", streams.Store{Name: "s"})
+	o.Measure = true
+	p, err := MakePlan(t.Context(), k.client, o)
+	if err != nil || len(p.Assumptions) < 3 || p.Options.Stores[0].Kind != streams.TimestampedWindow {
+		t.Fatal(p, err)
+	}
+	if o.Stores[0].Kind != "" || o.Stores[0].Retention != 0 {
+		t.Fatalf("the caller's request was changed: %+v", o.Stores[0])
+	}
+	o.Measure, o.Into = false, memDir(t)
+	_, err = k.restore(t, o)
+	wantKind(t, err, op.Usage, `store "s"`, "kind", "timestamped-window", "session", "--kind")
+	o.Stores[0].Kind = streams.TimestampedWindow
+	_, err = k.restore(t, o)
+	wantKind(t, err, op.Usage, "retention", "1h0m0s", "--retention", "--accept-derived")
+	o.Stores[0].Retention = time.Hour
+	_, err = k.restore(t, o)
+	wantKind(t, err, op.Usage, "segment interval", "30m0s", "--segment-interval", "--accept-derived")
+	o.AcceptDerived = true
+	res := k.mustRestore(t, o)
+	if !strings.Contains(strings.Join(res.Assumptions, "\n"), "segment interval 30m0s derived") {
+		t.Error(res.Assumptions)
+	}
+}
