@@ -212,9 +212,6 @@ func (r *run) place(t *TaskPlan, results []unitResult) error {
 	for i := range results {
 		ur := &results[i]
 		built := filepath.Join(buildDir(o.Into, o.ApplicationID), taskFolder(t))
-		if err := r.settle(ur, built); err != nil {
-			return err
-		}
 		if err := p.finishUnit(ur.unit, built, *ur); err != nil {
 			return err
 		}
@@ -293,7 +290,10 @@ func recoverTarget(stateDir, appID string) (task, note string, err error) {
 			return "", "", op.Errorf(op.Corrupt, "journal %s: %w", path, err)
 		}
 		task = pl.Task
-		err := pl.apply(stateDir, appID)
+		err := pl.local()
+		if err == nil {
+			err = pl.apply(stateDir, appID)
+		}
 		switch {
 		case err == nil:
 			note = fmt.Sprintf("task %s: placement begun by an earlier run is complete", pl.Task)
@@ -311,6 +311,20 @@ func recoverTarget(stateDir, appID string) (task, note string, err error) {
 		return "", "", err
 	}
 	return task, note, os.RemoveAll(buildDir(stateDir, appID))
+}
+
+// local refuses a journal that leads out of the state directory.
+func (p *placement) local() error {
+	paths := []string{p.TaskDir}
+	for _, m := range p.Moves {
+		paths = append(paths, m.From, m.To)
+	}
+	for _, path := range paths {
+		if !filepath.IsLocal(path) {
+			return op.Errorf(op.Corrupt, "path %q is not inside the state directory", path)
+		}
+	}
+	return nil
 }
 
 func readCheckpointIf(path string) (streams.Checkpoint, error) {
