@@ -69,8 +69,9 @@ func (r *run) replayBulk(ctx context.Context, u *Unit, taskDir, tmp string, work
 	if err != nil {
 		return nil, total, watches, err
 	}
-	b.samples = sample.rows
-	opt := table.Options{Memory: r.tableMemory(), TempDir: tmp, Workers: workers, EstimatedBytes: sample.rowBytes, Samples: sample.rows, KeepAll: b.store.Kind == streams.Versioned}
+	b.samples = sample.places
+	opt := table.Options{Memory: r.tableMemory(), TempDir: tmp, Workers: workers, EstimatedBytes: sample.rowBytes, Samples: sample.places, KeepAll: b.store.Kind == streams.Versioned,
+		KeepTombstones: u.Resume != "", EstimatedRows: sample.rows}
 	if b.table, err = table.New(opt); err != nil {
 		return nil, total, watches, err
 	}
@@ -298,6 +299,9 @@ func (b *bulkRun) write(ctx context.Context, total *Counts) error {
 				delete(b.segments, s)
 			}
 		}
+		if err := b.dropExpired(live); err != nil {
+			return err
+		}
 	} else {
 		b.segments = map[int64]bool{0: true}
 	}
@@ -323,7 +327,28 @@ func (b *bulkRun) write(ctx context.Context, total *Counts) error {
 	return nil
 }
 
-// build makes one database out of its files.
+// dropExpired removes segments of a resumed store that the tail has made
+// expire (AbstractSegments.cleanupExpiredSegments); without records none does.
+func (b *bulkRun) dropExpired(live int64) error {
+	if b.u.Resume == "" || len(b.segments) == 0 {
+		return nil
+	}
+	ids, err := streams.SegmentIDs(streams.StoreDir(b.taskDir, b.store), b.store)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if id < live {
+			if err := os.RemoveAll(streams.DatabaseDir(b.taskDir, b.store, id)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// build makes one database out of its files, or lays them over one that is
+// resumed.
 func (b *bulkRun) build(segment int64, files []string) error {
 	dir := streams.DatabaseDir(b.taskDir, b.store, segment)
 	db, err := openDB(dir, b.store.ColumnFamilies(), b.r.plan.checksum())

@@ -56,7 +56,14 @@ func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 	out, err := r.units(ctx, build, p.Tasks, func(t *TaskPlan, done []unitResult) error {
 		return r.place(t, done)
 	})
-	res.addRun(out, time.Since(start))
+	elapsed := time.Since(start)
+	for i := range out {
+		final := filepath.Join(appDir(o.Into, o.ApplicationID), out[i].unit.Task.Name())
+		if serr := r.settle(&out[i], final); serr != nil && err == nil {
+			err = serr
+		}
+	}
+	res.addRun(out, elapsed)
 	if err != nil {
 		p.finishResult(res)
 		if n := finishedTasks(p, out); n > 0 && !errors.Is(err, context.Canceled) {

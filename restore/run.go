@@ -255,7 +255,7 @@ func (r *run) units(ctx context.Context, root string, tasks []*TaskPlan, taskDon
 				if left[j.task] == 0 {
 					var err error
 					if taskDone != nil {
-						err = taskDone(j.task, byTask[j.task]) // completes the counts
+						err = taskDone(j.task, byTask[j.task])
 					}
 					if err != nil {
 						cancel(err)
@@ -274,26 +274,32 @@ func (r *run) units(ctx context.Context, root string, tasks []*TaskPlan, taskDon
 // unit replays one unit, again from the log start when that moves past the
 // position.
 func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string) unitResult {
-	// A resumed store is changed, not built. A global versioned store has
-	// batches of several partitions, which only the replay knows to cut.
-	out := unitResult{unit: u, bulk: r.opts.Profile == Bulk && u.Request.Kind.OnDisk() && u.Resume == "" &&
-		(u.Request.Kind != streams.Versioned || len(u.Parts) == 1)}
+	// A global versioned store has batches of several partitions, and a resumed
+	// one needs its rows: only the replay does that.
+	out := unitResult{unit: u, bulk: r.opts.Profile == Bulk && u.Request.Kind.OnDisk() &&
+		(u.Request.Kind != streams.Versioned || len(u.Parts) == 1 && u.Resume == "")}
 	name := unitName(u)
 	for {
 		start := time.Now()
 		var watches []*op.Stopwatch
 		var err error
+		if u.Resume != "" {
+			var dual bool
+			if err = cloneStore(u.Resume, taskDir, u.Request.Store); err == nil {
+				dual, err = isDual(taskDir, u.Request.Store)
+			}
+			out.bulk = out.bulk && !dual
+		}
+		if err != nil {
+			out.err = wrapUnit(name, err)
+			return out
+		}
 		if out.bulk {
 			out.parts, out.counts, watches, err = r.replayBulk(ctx, u, taskDir, tmp, r.workers)
 		} else {
 			w := op.StartWatch(op.Network)
 			watches = []*op.Stopwatch{w}
-			if u.Resume != "" {
-				err = cloneStore(u.Resume, taskDir, u.Request.Store)
-			}
-			if err == nil {
-				out.parts, out.counts, err = r.replayStreams(ctx, u, taskDir, w)
-			}
+			out.parts, out.counts, err = r.replayStreams(ctx, u, taskDir, w)
 		}
 		out.elapsed = time.Since(start)
 		out.split, out.workers = op.Split{}, len(watches)

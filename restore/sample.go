@@ -19,8 +19,9 @@ const (
 
 // keySample tells the table where rows will fall and how many bytes to expect.
 type keySample struct {
-	rows     [][]table.Sample // by place
-	rowBytes int64            // estimate of all row bytes
+	places   [][]table.Sample
+	rows     int64 // records in the ranges
+	rowBytes int64 // estimate of all row bytes
 }
 
 // sample fetches a little at evenly spread offsets of every partition.
@@ -44,12 +45,13 @@ func (b *bulkRun) sample(ctx context.Context) (keySample, error) {
 		if err != nil {
 			return err
 		}
-		at := &out.rows[len(out.rows)-1]
+		at := &out.places[len(out.places)-1]
 		*at = append(*at, table.Sample{Group: g, Key: append([]byte(nil), row.Key...)})
 		return nil
 	}
 	for _, part := range b.u.Parts {
 		n := part.Records()
+		out.rows += n
 		if n == 0 {
 			continue
 		}
@@ -60,7 +62,9 @@ func (b *bulkRun) sample(ctx context.Context) (keySample, error) {
 		}
 		for i := range points {
 			at := part
-			at.From = part.From + n*i/points
+			if i > 0 { // the last place is near the end: keys may grow with time
+				at.From = part.From + (n-200)*i/(points-1)
+			}
 			blk, err := b.peek(ctx, at, w)
 			if errors.Is(err, io.EOF) {
 				continue
@@ -68,7 +72,7 @@ func (b *bulkRun) sample(ctx context.Context) (keySample, error) {
 			if err != nil {
 				return out, err
 			}
-			out.rows = append(out.rows, nil)
+			out.places = append(out.places, nil)
 			var dec kafka.Decoder
 			kept := 0
 			_, err = dec.Decode(blk, func(r *kafka.Record) error {

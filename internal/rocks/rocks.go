@@ -56,8 +56,8 @@ func (c Checksum) name() string {
 	return "kCRC32c"
 }
 
-// Ref is one row of an arena: where its key and its value lie. Group and Order
-// are the sorter's and not looked at here.
+// Ref is one row of an arena: where its key and its value lie. An odd Order
+// deletes the key; what else Group and Order say is the sorter's.
 type Ref struct{ KeyOff, KeyLen, ValOff, ValLen, Group, Order uint32 }
 
 // PutRows is w.PutSorted for another package's type of the same layout, so that

@@ -28,7 +28,10 @@ package rocks
 //       *err = strdup("Invalid argument: row outside its arena");
 //       return i;
 //     }
-//     rocksdb_sstfilewriter_put(w, arena + r[i].key_off, r[i].key_len, arena + r[i].val_off, r[i].val_len, err);
+//     if (r[i].order & 1)
+//       rocksdb_sstfilewriter_delete(w, arena + r[i].key_off, r[i].key_len, err);
+//     else
+//       rocksdb_sstfilewriter_put(w, arena + r[i].key_off, r[i].key_len, arena + r[i].val_off, r[i].val_len, err);
 //     if (*err) return i;
 //   }
 //   return n;

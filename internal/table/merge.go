@@ -184,7 +184,7 @@ func (b *builder) open() error {
 }
 
 func (b *builder) add(r *reader) error {
-	if r.tombstone && !b.s.t.o.KeepAll {
+	if r.tombstone && !b.s.t.o.KeepAll && !b.s.t.o.KeepTombstones {
 		return nil
 	}
 	size := len(r.key) + int(r.vlen)

@@ -14,7 +14,8 @@ type Ref struct {
 	Order                          uint32 // number of the block × 2, + 1 for a tombstone
 }
 
-// Tombstone says that the row deletes its key (only in tables that keep all rows).
+// Tombstone says that the row deletes its key (only in tables that keep all
+// rows, or tombstones).
 func (r Ref) Tombstone() bool { return r.Order&1 != 0 }
 
 // Bucket is a sorted piece of the table; it is borrowed.
@@ -280,7 +281,7 @@ func (s *Sorter) scan(off, n int, at *place) (int, error) {
 // sorted returns the rows taken in, in order; with drop without tombstones
 // (unless all rows are kept).
 func (s *Sorter) sorted(drop bool) []Ref {
-	drop = drop && !s.t.o.KeepAll
+	drop = drop && !s.t.o.KeepAll && !s.t.o.KeepTombstones
 	ents := s.ents[:0]
 	for i := range s.rows[:s.n] {
 		r := &s.rows[i]

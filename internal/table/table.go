@@ -58,10 +58,13 @@ type Options struct {
 	Samples [][]Sample
 	// KeepAll keeps every row of a key, in order, instead of the newest only.
 	KeepAll bool
+	// KeepTombstones hands out a tombstone that is the newest row of its key,
+	// for rows that are laid over older ones elsewhere.
+	KeepTombstones bool
 }
 
 // Stats counts rows. Rows = Live + Superseded + Dropped + the keys whose newest
-// row is a tombstone (KeepAll: tombstones are Live).
+// row is a tombstone (KeepAll, KeepTombstones: tombstones are Live).
 type Stats struct {
 	Rows       int64 // rows added
 	Live       int64 // rows handed out
