@@ -282,6 +282,7 @@ func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string) unitResult
 	for {
 		start := time.Now()
 		var watches []*op.Stopwatch
+		var cloning time.Duration
 		var err error
 		if u.Resume != "" {
 			var dual bool
@@ -289,6 +290,7 @@ func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string) unitResult
 				dual, err = isDual(taskDir, u.Request.Store)
 			}
 			out.bulk = out.bulk && !dual
+			cloning = time.Since(start)
 		}
 		if err != nil {
 			out.err = wrapUnit(name, err)
@@ -303,6 +305,8 @@ func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string) unitResult
 		}
 		out.elapsed = time.Since(start)
 		out.split, out.workers = op.Split{}, len(watches)
+		out.split[op.Flush] += cloning // by one worker, before the others began
+		out.split[op.Idle] += cloning * time.Duration(len(watches)-1)
 		for _, w := range watches {
 			out.split.Add(w.Split())
 		}

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	samplePoints = 16       // offsets a partition is sampled at
+	samplePoints = 16       // offsets a long partition is sampled at
+	samplePer    = 50_000   // records for each of them in a shorter one
 	sampleFetch  = 64 << 10 // bytes fetched at each
 	sampleKeep   = 512      // keys kept of each
 )
@@ -56,10 +57,8 @@ func (b *bulkRun) sample(ctx context.Context) (keySample, error) {
 			continue
 		}
 		var seen, bytes int64
-		points := int64(samplePoints)
-		if n < 20_000 {
-			points = 1
-		}
+		// A short range sorts in few buckets: little needs to be known of it.
+		points := min(samplePoints, 1+n/samplePer)
 		for i := range points {
 			at := part
 			if i > 0 { // the last place is near the end: keys may grow with time

@@ -50,6 +50,15 @@ func TestBulkStoreIsCompact(t *testing.T) {
 	if limit := int64(1.1 * float64(res.Total.WireBytes)); res.TempBytes > limit || res.TempBytes == 0 {
 		t.Errorf("%d bytes of temporary files for a changelog of %d", res.TempBytes, res.Total.WireBytes)
 	}
+	for _, part := range res.Partitions {
+		var sum float64
+		for _, x := range part.WhereTheTime {
+			sum += x.Seconds
+		}
+		if all := float64(res.Workers) * part.Elapsed; sum < 0.95*all || sum > 1.05*all {
+			t.Errorf("activities sum to %.3f s, workers × elapsed is %.3f s", sum, all)
+		}
+	}
 	db := filepath.Join(dir, app, "0_0", "rocksdb", "st")
 	info, err := lsm.VerifyDB(db, 1)
 	if err != nil {
