@@ -19,15 +19,14 @@ func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 		return err
 	}
 	defer lock.release()
-	recovered, note, err := recoverTarget(o.Into, o.ApplicationID)
+	note, done, err := recoverTarget(o.Into, o.ApplicationID)
 	if err != nil {
 		return err
 	}
 	if note != "" {
 		sink.Warn(o.Into, note)
 	}
-	// The plan may be older than the lock, and recovery may have finished a task.
-	if err := p.recheck(recovered); err != nil {
+	if err := p.recheck(done); err != nil {
 		return err
 	}
 	build := buildDir(o.Into, o.ApplicationID)

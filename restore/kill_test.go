@@ -43,9 +43,9 @@ func killStores() []streams.Store {
 	return []streams.Store{kv("a"), {Name: "w", Kind: streams.Window, Retention: time.Hour, SegmentInterval: 10 * time.Minute}, {Name: "b", Kind: streams.KV}}
 }
 
-func killOptions(into string) Options {
+func killOptions(into string, force bool) Options {
 	o := options(into, killStores()...)
-	o.Force, o.Memory = true, 1<<20
+	o.Force, o.Memory = force, 1<<20
 	return o
 }
 
@@ -58,7 +58,7 @@ func child(args []string) error {
 			return err
 		}
 		defer c.Close()
-		plan, err := MakePlan(ctx, c, killOptions(args[2]))
+		plan, err := MakePlan(ctx, c, killOptions(args[2], args[3] == "force"))
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func TestKilled(t *testing.T) {
 		}
 		k.changelog(t, s.Name, 2, recs)
 	}
-	fresh := killOptions(memDir(t))
+	fresh := killOptions(memDir(t), false)
 	start := time.Now()
 	k.mustRestore(t, fresh)
 	whole := time.Since(start)
@@ -138,7 +138,7 @@ func TestKilled(t *testing.T) {
 			old = append(old, "0_0/.checkpoint app-else-changelog-0 9")
 		}
 		for range 3 {
-			cmd, _ := startChild(t, "restore", k.Addrs()[0], into)
+			cmd, _ := startChild(t, "restore", k.Addrs()[0], into, map[bool]string{true: "force"}[round%2 == 0])
 			time.Sleep(time.Duration(rnd.Int64N(int64(whole)*5/4 + 1)))
 			cmd.Process.Kill()
 			if cmd.Wait() != nil {
@@ -146,7 +146,7 @@ func TestKilled(t *testing.T) {
 			}
 			honestTarget(t, into, want)
 		}
-		k.mustRestore(t, killOptions(into))
+		k.mustRestore(t, killOptions(into, round%2 == 0))
 		got := dump(t, appDir(into, app))
 		sameRows(t, fmt.Sprint("round ", round), got, sorted(append(old, want...)))
 		if round%2 == 0 {

@@ -57,9 +57,7 @@ func (l ledger) set(task, store string, id storeID) {
 // store and moves its checkpoint as soon as it runs.
 func (p *Plan) finished(led ledger, t *TaskPlan, taskDir string, u *Unit) bool {
 	id, ok := led.Tasks[t.Name()][u.Request.Name]
-	want := p.storeID(u)
-	if !ok || p.Options.partial() || id.Topic != want.Topic || id.ClusterID != want.ClusterID || id.Store != want.Store ||
-		id.Guarantee != want.Guarantee || id.Target != want.Target {
+	if !ok || p.Options.partial() || !id.sameRestore(p.storeID(u)) {
 		return false
 	}
 	files, err := fingerprint(streams.StoreDir(taskDir, u.Request.Store))
@@ -76,6 +74,11 @@ func (p *Plan) finished(led ledger, t *TaskPlan, taskDir string, u *Unit) bool {
 		}
 	}
 	return true
+}
+
+// sameRestore reports whether two restores would give the same store.
+func (id storeID) sameRestore(o storeID) bool {
+	return id.Topic == o.Topic && id.ClusterID == o.ClusterID && id.Store == o.Store && id.Guarantee == o.Guarantee && id.Target == o.Target
 }
 
 // storeID is what the ledger would say of u before it is restored.

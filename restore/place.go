@@ -278,39 +278,53 @@ func (p *Plan) placementOf(t *TaskPlan, results []unitResult) (*placement, error
 	return pl, nil
 }
 
-// recoverTarget completes what a killed run began and removes its leftovers.
-// It returns the task whose placement it found, and what became of it.
-func recoverTarget(stateDir, appID string) (task, note string, err error) {
+// readJournal is the placement that a killed run left; nil when there is none.
+func readJournal(stateDir, appID string) (*placement, error) {
 	path := journalFile(stateDir, appID)
 	data, err := os.ReadFile(path)
-	switch {
-	case err == nil:
-		var pl placement
-		if err := json.Unmarshal(data, &pl); err != nil {
-			return "", "", op.Errorf(op.Corrupt, "journal %s: %w", path, err)
-		}
-		task = pl.Task
-		err := pl.local()
-		if err == nil {
-			err = pl.apply(stateDir, appID)
-		}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var pl placement
+	if err := json.Unmarshal(data, &pl); err != nil {
+		return nil, op.Errorf(op.Corrupt, "journal %s: %w", path, err)
+	}
+	if err := pl.local(); err != nil {
+		return nil, op.Errorf(op.Corrupt, "journal %s: %w", path, err)
+	}
+	return &pl, nil
+}
+
+// recoverTarget completes what a killed run began and removes its leftovers.
+// It says what became of a placement that it found, and whether that is whole
+// now.
+func recoverTarget(stateDir, appID string) (note string, done bool, err error) {
+	path := journalFile(stateDir, appID)
+	pl, err := readJournal(stateDir, appID)
+	if err != nil {
+		return "", false, err
+	}
+	if pl != nil {
+		err := pl.apply(stateDir, appID)
 		switch {
 		case err == nil:
+			done = true
 			note = fmt.Sprintf("task %s: placement begun by an earlier run is complete", pl.Task)
 		case errors.Is(err, errOvertaken):
 			// The application ran on the directory, which is a legal one at every
 			// step: what it made of it stands.
 			note = fmt.Sprintf("task %s: an earlier run was stopped while putting it in place, and the stores have been changed since: they are left as they are", pl.Task)
 		default:
-			return task, "", fmt.Errorf("complete the placement of task %s from %s: %w", pl.Task, path, err)
+			return "", false, fmt.Errorf("complete the placement of task %s from %s: %w", pl.Task, path, err)
 		}
 		if err := os.Remove(path); err != nil {
-			return task, "", err
+			return "", false, err
 		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return "", "", err
 	}
-	return task, note, os.RemoveAll(buildDir(stateDir, appID))
+	return note, done, os.RemoveAll(buildDir(stateDir, appID))
 }
 
 // local refuses a journal that leads out of the state directory.

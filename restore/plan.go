@@ -32,7 +32,9 @@ type Plan struct {
 	client *kafka.Client
 	cores  int
 	topics []changelogInfo
-	redo   bool // everything was finished by an earlier run, and is forced again
+	begun  map[*Unit]bool   // an earlier run was killed while putting them in place
+	was    map[*Unit]string // what stood in their places when the plan was made
+	redo   bool             // everything was finished by an earlier run, and is forced again
 }
 
 // SkippedStore is a store that has nothing on disk to restore.
@@ -134,6 +136,9 @@ func MakePlan(ctx context.Context, client *kafka.Client, opts Options) (*Plan, e
 		return nil, err
 	}
 	if opts.Into != "" {
+		if err := p.findBegun(); err != nil {
+			return nil, err
+		}
 		if err := p.checkTarget(); err != nil {
 			return nil, err
 		}

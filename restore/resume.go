@@ -31,6 +31,9 @@ func (p *Plan) planResume(ctx context.Context) error {
 			return err
 		}
 		for _, u := range t.Units {
+			if u.Done {
+				continue // an earlier run resumed it, and this one completes that
+			}
 			if err := p.resumeUnit(ctx, u, dir, offsets); err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 
@@ -37,7 +38,7 @@ func (p *Plan) checkTarget() error {
 		}
 		keepWhole(o, t)
 	}
-	if all && o.Force {
+	if all && o.Force && p.was == nil && len(p.begun) == 0 {
 		p.redo = true
 	}
 	for _, t := range p.Tasks {
@@ -80,6 +81,10 @@ func (p *Plan) checkStore(led ledger, t *TaskPlan, dir string, u *Unit) error {
 	if u.was, err = fingerprint(store); err != nil {
 		return err
 	}
+	if p.begun[u] {
+		u.Done = true
+		return nil
+	}
 	if o.FromCheckpoint {
 		return nil // a store is expected there: planResume looks at it
 	}
@@ -112,13 +117,45 @@ func (p *Plan) checkStore(led ledger, t *TaskPlan, dir string, u *Unit) error {
 	return nil
 }
 
-// recheck holds the plan against the target once the lock is held: an
-// application may have run there since, and recovery may have finished a task.
-func (p *Plan) recheck(recovered string) error {
-	was := map[*Unit]string{}
+// findBegun looks for a placement that a killed run began and this one will
+// complete before anything else: its stores need no work.
+func (p *Plan) findBegun() error {
+	o := &p.Options
+	pl, err := readJournal(o.Into, o.ApplicationID)
+	if err != nil || pl == nil || pl.Partial {
+		return err
+	}
+	if _, err := pl.pending(o.Into); errors.Is(err, errOvertaken) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	p.begun = map[*Unit]bool{}
 	for _, t := range p.Tasks {
 		for _, u := range t.Units {
-			was[u] = u.was
+			if id, ok := pl.Stores[u.Request.Name]; ok && t.Name() == pl.Task && !o.partial() && id.sameRestore(p.storeID(u)) {
+				p.begun[u] = true
+			}
+		}
+	}
+	return nil
+}
+
+// recheck holds the plan against the target once the lock is held: an
+// application may have run there since. done is whether a placement was
+// completed just now.
+func (p *Plan) recheck(done bool) error {
+	stale := func(t *TaskPlan, u *Unit) error {
+		return op.Errorf(op.Precondition, "store %q of task %s has changed since the plan was made", u.Request.Name, t.Name()).
+			WithTry("run the command again to plan anew")
+	}
+	p.was = map[*Unit]string{}
+	for _, t := range p.Tasks {
+		for _, u := range t.Units {
+			if p.begun[u] && !done {
+				return stale(t, u)
+			}
+			p.was[u] = u.was
 		}
 	}
 	if err := p.checkTarget(); err != nil {
@@ -126,9 +163,8 @@ func (p *Plan) recheck(recovered string) error {
 	}
 	for _, t := range p.Tasks {
 		for _, u := range t.Units {
-			if u.was != was[u] && !u.Done && t.Name() != recovered {
-				return op.Errorf(op.Precondition, "store %q of task %s has changed since the plan was made", u.Request.Name, t.Name()).
-					WithTry("run the command again to plan anew")
+			if u.was != p.was[u] && !u.Done {
+				return stale(t, u)
 			}
 		}
 	}

@@ -1,0 +1,138 @@
+//go:build cgo
+
+package restore
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sstool/internal/kafkatest"
+	"sstool/internal/op"
+	"sstool/internal/streams"
+)
+
+// halfPlaced builds the state a run leaves that is killed after n steps of
+// putting its task in place: into holds what stood there, from the stores it
+// had built. It returns how many steps there are.
+func halfPlaced(t testing.TB, p *Plan, into, from string, n int) int {
+	t.Helper()
+	task := p.Tasks[0]
+	var done []unitResult
+	for _, u := range task.Units {
+		if err := cloneStore(filepath.Join(appDir(from, app), "0_0"), filepath.Join(buildDir(into, app), "0_0"), u.Request.Store); err != nil {
+			t.Fatal(err)
+		}
+		c := newCounts()
+		c.LastApplied = u.Parts[0].End - 1
+		done = append(done, unitResult{unit: u, parts: map[int32]Counts{0: c}})
+	}
+	pl, err := p.placementOf(task, done)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeJSON(journalFile(into, app), pl); err != nil {
+		t.Fatal(err)
+	}
+	steps := (&scene{into, pl}).steps()
+	for _, step := range steps[:min(n, len(steps))] {
+		if err := os.MkdirAll(filepath.Join(into, app, "0_0"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return len(steps)
+}
+
+// The same command once more, with no flag added, completes a placement that
+// was begun: fresh, forced or resumed.
+func TestSameCommandCompletesAPlacement(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	for _, n := range []string{"a", "b"} {
+		k.changelog(t, n, 1, numbered(0, 0, 50, 20))
+	}
+	stores := []streams.Store{kv("a"), kv("b")}
+	early := options(memDir(t), stores...)
+	k.mustRestore(t, early)
+	for _, n := range []string{"a", "b"} {
+		k.produce(t, streams.ChangelogTopic(app, n), numbered(0, 50, 30, 25))
+	}
+	whole := options(memDir(t), stores...)
+	k.mustRestore(t, whole)
+	want := dump(t, appDir(whole.Into, app))
+	copyEarly := func() string {
+		dir := memDir(t)
+		if err := os.CopyFS(dir, os.DirFS(early.Into)); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	for _, x := range []struct {
+		name  string
+		into  func() string
+		force bool
+		tail  bool
+	}{
+		{"fresh", func() string { return memDir(t) }, false, false},
+		{"forced", copyEarly, true, false},
+		{"resumed", copyEarly, false, true},
+	} {
+		for n, last := 0, 1; n <= last; n++ {
+			o := options(x.into(), stores...)
+			o.Force, o.FromCheckpoint = x.force, x.tail
+			plan, err := MakePlan(t.Context(), k.client, o)
+			if err != nil {
+				t.Fatal(x.name, err)
+			}
+			last = halfPlaced(t, plan, o.Into, whole.Into, n)
+			var ev events
+			res, err := k.restoreTo(t.Context(), o, ev.sink)
+			if err != nil {
+				t.Fatalf("%s after %d of %d steps: %v", x.name, n, last, err)
+			}
+			if res.Total.Records != 0 || !strings.Contains(ev.warnings(), "is complete") {
+				t.Errorf("%s after %d steps: %d records, %s", x.name, n, res.Total.Records, ev.warnings())
+			}
+			sameRows(t, x.name, dump(t, appDir(o.Into, app)), want)
+		}
+	}
+}
+
+// The application ran in between: the same command says what is the matter.
+func TestOvertakenPlacementIsSaid(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	k.changelog(t, "a", 1, numbered(0, 0, 50, 20))
+	whole := options(memDir(t), kv("a"))
+	k.mustRestore(t, whole)
+	o := options(memDir(t), kv("a"))
+	plan, err := MakePlan(t.Context(), k.client, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := halfPlaced(t, plan, o.Into, whole.Into, 99)
+	if n < 3 {
+		t.Fatal(n)
+	}
+	before, err := MakePlan(t.Context(), k.client, o) // made before the application ran
+	if err != nil || !before.Tasks[0].Done {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(appDir(o.Into, app), "0_0", "rocksdb", "a", "MANIFEST-000099"), "x")
+	_, err = MakePlan(t.Context(), k.client, o)
+	wantKind(t, err, op.Precondition, "is not empty", "--force")
+	var ev events
+	_, err = before.Run(t.Context(), ev.sink)
+	wantKind(t, err, op.Precondition, "since the plan was made")
+	if !strings.Contains(ev.warnings(), "left as they are") {
+		t.Error(ev.warnings())
+	}
+	o.Force = true
+	k.mustRestore(t, o)
+	if got := dump(t, appDir(o.Into, app)); !slices.Equal(got, dump(t, appDir(whole.Into, app))) {
+		t.Error(got)
+	}
+}
