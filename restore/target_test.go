@@ -449,3 +449,80 @@ func TestDerivedStaysDerived(t *testing.T) {
 		t.Error(res.Assumptions)
 	}
 }
+
+// --as-target: 4.4 starts a windowed replay without a stored offset at the
+// last record's time minus retention, at-least-once only.
+func TestAsTarget(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	s := streams.Store{Name: "w", Kind: streams.TimestampedWindow, Retention: 20 * time.Minute, SegmentInterval: 10 * time.Minute}
+	var recs []kafkatest.Record
+	for i := range 400 {
+		at := 1_700_000_000_000 + int64(i)*10_000
+		recs = append(recs, kafkatest.Record{Timestamp: at, Key: windowKey("k", at, 0), Value: []byte("v")})
+	}
+	k.changelog(t, "w", 1, recs)
+	for _, x := range []struct {
+		version   streams.Version
+		guarantee Guarantee
+		as        bool
+		from      int64
+	}{
+		{streams.Version{Major: 4, Minor: 4}, AtLeastOnce, true, 279}, {streams.Version{Major: 4, Minor: 4}, AtLeastOnce, false, 0},
+		{streams.Version{Major: 4, Minor: 4}, ExactlyOnce, true, 0}, {streams.Version{Major: 4, Minor: 2}, AtLeastOnce, true, 0},
+	} {
+		for _, p := range profiles {
+			o := options(memDir(t), s)
+			o.Siblings, o.Profile, o.Target, o.Guarantee, o.AsTarget = o.Stores, p, x.version, x.guarantee, x.as
+			r := k.mustRestore(t, o).Partitions[0]
+			if r.From != x.from || (r.Started != "") != (x.from > 0) || r.LastApplied != 399 {
+				t.Errorf("%+v: from %d because %q, last applied %d", x, r.From, r.Started, r.LastApplied)
+			}
+		}
+	}
+}
+
+// A global store under exactly-once ends at the last stable offset: its
+// consumer sees no further, and does not wait.
+func TestGlobalUnderExactlyOnce(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	s := kv("g")
+	s.Global = true
+	topic := k.changelog(t, "g", 1, numbered(0, 0, 20, 20))
+	if _, err := k.Begin(t.Context(), topic, numbered(0, 20, 3, 30)...); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range profiles {
+		o := options(memDir(t), s)
+		o.Guarantee, o.Profile, o.StallTimeout = ExactlyOnce, p, 3*time.Second
+		res := k.mustRestore(t, o)
+		if got := dump(t, appDir(o.Into, app)); res.Total.Records != 20 || !slices.Contains(got, "global/.checkpoint "+topic+"-0 20") {
+			t.Errorf("%s: %+v, %v", p, res.Total, got)
+		}
+	}
+}
+
+// --skip-existing leaves what is there and restores the rest; under
+// exactly-once a task of which something is there stays whole.
+func TestSkipExisting(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	for _, n := range []string{"a", "b"} {
+		k.changelog(t, n, 2, slices.Concat(numbered(0, 0, 10, 10), numbered(1, 0, 10, 10)))
+	}
+	for _, g := range []Guarantee{AtLeastOnce, ExactlyOnce} {
+		o := options(memDir(t), kv("a"), kv("b"))
+		o.Siblings, o.Guarantee, o.SkipExisting = o.Stores, g, true
+		mine := filepath.Join(appDir(o.Into, app), "0_1", "rocksdb", "a", "CURRENT")
+		put(t, mine, "the application's")
+		res := k.mustRestore(t, o)
+		want := map[Guarantee]int64{AtLeastOnce: 30, ExactlyOnce: 20}[g]
+		if b, _ := os.ReadFile(mine); res.Total.Records != want || string(b) != "the application's" {
+			t.Errorf("%s: %d records, want %d; %q", g, res.Total.Records, want, b)
+		}
+		if exists(filepath.Join(o.Into, ".sstool", "aside")) {
+			t.Error("something was moved aside")
+		}
+		if res := k.mustRestore(t, o); res.Total.Records != 0 {
+			t.Errorf("%s: again %d records", g, res.Total.Records)
+		}
+	}
+}
