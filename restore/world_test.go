@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"sstool/internal/kafka"
+	"sstool/internal/kafkatest"
 	"sstool/internal/op"
 	"sstool/internal/streams"
 	"sstool/internal/worldtest"
@@ -329,5 +331,60 @@ func TestPrediction(t *testing.T) {
 	slices.Sort(ratios)
 	if m := ratios[1]; m < 0.2 || m > 3 {
 		t.Errorf("median of measured ÷ own time is %.2f", m)
+	}
+}
+
+// TestOldestRocksDB: what is written without a stated target opens in the
+// RocksDB of Kafka Streams 3.0 and 3.1, and what is written for 3.2 in that of
+// 3.2, which is newer.
+func TestOldestRocksDB(t *testing.T) {
+	worldtest.Require(t)
+	ctx := context.Background()
+	cluster, err := kafkatest.Start(kafkatest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	if err := cluster.Topic("old-st-changelog", 1, "cleanup.policy", "compact"); err != nil {
+		t.Fatal(err)
+	}
+	var recs []kafkatest.Record
+	for i := range 20_000 {
+		recs = append(recs, kafkatest.Record{Key: fmt.Appendf(nil, "key-%06d", i%7000), Value: fmt.Appendf(nil, "%0100d", i), Timestamp: int64(i)})
+	}
+	if err := cluster.ProduceAll(ctx, "old-st-changelog", recs...); err != nil {
+		t.Fatal(err)
+	}
+	client, err := kafka.Open(ctx, kafka.Config{Bootstrap: cluster.Addrs()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, c := range []struct {
+		target  streams.Version
+		rocksdb []string
+	}{
+		{streams.Version{}, []string{"6.19.3", "6.22.1.1"}},
+		{streams.Version{Major: 3, Minor: 2}, []string{"6.29.4.1"}},
+	} {
+		for _, profile := range []restore.Profile{restore.Bulk, restore.Streams} {
+			for _, v := range c.rocksdb {
+				sub, dir := 0, t.TempDir()
+				plan, err := restore.MakePlan(ctx, client, restore.Options{ApplicationID: "old", Guarantee: restore.AtLeastOnce, Target: c.target, Into: dir,
+					Profile: profile, ToOffset: -1, Stores: []restore.StoreRequest{{Store: streams.Store{Name: "st", Kind: streams.TimestampedKV}, Subtopology: &sub}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := plan.Run(ctx, nil); err != nil {
+					t.Fatal(err)
+				}
+				rows, err := worldtest.OpenStore(ctx, v, filepath.Join(dir, "old", "0_0", "rocksdb", "st"))
+				if err != nil {
+					t.Errorf("%s for %q: %v", profile, c.target, err)
+				} else if rows[streams.TimestampFamily] != 7000 || rows[streams.DefaultFamily] != 0 {
+					t.Errorf("%s for %q: rocksdbjni %s reads %v", profile, c.target, v, rows)
+				}
+			}
+		}
 	}
 }
