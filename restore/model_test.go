@@ -7,8 +7,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -309,8 +311,7 @@ func TestModel(t *testing.T) {
 		s.Name = fmt.Sprintf("s%d", i)
 		t.Run(formName(s), func(t *testing.T) {
 			t.Parallel()
-			seed := uint64(i)
-			rnd := rand.New(rand.NewPCG(1, seed))
+			rnd := rand.New(rand.NewPCG(seed(t), uint64(i)))
 			const partitions = 3
 			w := randomWorkload(rnd, s, partitions, 1200, 60)
 			topic := k.changelog(t, s.Name, partitions, nil)
@@ -338,6 +339,19 @@ func TestModel(t *testing.T) {
 			}
 		})
 	}
+}
+
+// seed makes a run repeatable; SSTOOL_SEED gives other workloads.
+func seed(t testing.TB) uint64 {
+	s := os.Getenv("SSTOOL_SEED")
+	if s == "" {
+		return 1
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // checkCounts compares the report with the workload.
