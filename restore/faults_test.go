@@ -365,7 +365,7 @@ func TestInterrupted(t *testing.T) {
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				k.OnFetch(5, cancel)
+				k.AtFetch(5, cancel)
 				err := untouched(t, o.Into, func() error { _, err := k.restoreTo(ctx, o, nil); return err })
 				if op.KindOf(err) != op.Declined || !errors.Is(err, context.Canceled) {
 					t.Fatal(err)

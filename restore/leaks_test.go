@@ -34,7 +34,7 @@ func TestNoLeaks(t *testing.T) {
 				t.Fatal("the bad key was taken")
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			k.OnFetch(4, cancel)
+			k.AtFetch(4, cancel)
 			if _, err := k.restoreTo(ctx, smallFetches(options(memDir(t), kv("s")), p), nil); err == nil {
 				t.Fatal("not interrupted")
 			}

@@ -40,8 +40,7 @@ type unitResult struct {
 	split    op.Split
 	workers  int
 	elapsed  time.Duration
-	replayed time.Duration // without the final flush and close
-	size     int64         // bytes on disk
+	size     int64 // bytes on disk
 	restarts int
 	bulk     bool // the way it was replayed
 	err      error

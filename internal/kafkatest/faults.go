@@ -11,13 +11,27 @@ import (
 )
 
 // OnFetch runs fn once, before the n-th fetch request from now on is answered:
-// the moment at which a fault belongs. The cluster answers others meanwhile.
+// the moment at which a fault belongs. The cluster answers others meanwhile; the
+// client must not go away before fn returns (AtFetch).
 func (c *Cluster) OnFetch(n int32, fn func()) {
 	var seen atomic.Int32
 	c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		if seen.Add(1) == n {
 			c.SleepControl(fn)
+		}
+		return nil, nil, false
+	})
+}
+
+// AtFetch runs fn once, when the n-th fetch request from now on arrives. fn
+// must not call the cluster, which waits for it.
+func (c *Cluster) AtFetch(n int32, fn func()) {
+	var seen atomic.Int32
+	c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if seen.Add(1) == n {
+			fn()
 		}
 		return nil, nil, false
 	})
