@@ -33,10 +33,16 @@ func TestResume(t *testing.T) {
 			// the tail may be so late that it matters.
 			slices.SortStableFunc(w.records, func(a, b kafkatest.Record) int { return eventTime(s, a, b) })
 			topic := k.changelog(t, s.Name, 1, w.records[:500])
-			at := map[string]Options{"file": options(memDir(t), s), "family": options(memDir(t), s)}
-			for home, o := range at {
+			at := map[string]Options{}
+			for _, home := range []string{"file bulk", "file streams", "family bulk", "family streams"} {
+				o := options(memDir(t), s)
 				k.mustRestore(t, o)
-				if home == "family" {
+				o.Profile = Bulk
+				if strings.HasSuffix(home, "streams") {
+					o.Profile = Streams
+				}
+				at[home] = o
+				if strings.HasPrefix(home, "family") {
 					offsetsIntoFamily(t, filepath.Join(appDir(o.Into, app), "0_0"), s, topic)
 				}
 			}
