@@ -371,7 +371,7 @@ func (p *Plan) checkSpace(r *Result) error {
 	}
 	// A compressed changelog unpacks; universal compaction needs the space of a
 	// full rewrite at times, bulk spills what it reads.
-	need := 2*bytes + 64<<20
+	need := 2*bytes + 64<<20 + p.copies(at)
 	r.Space.Expected.Value = &need
 	if need > r.Space.Free {
 		return op.Errorf(op.Precondition, "%s has %d MB free, this replay may need %d MB", dir, r.Space.Free>>20, need>>20).

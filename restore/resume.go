@@ -140,6 +140,23 @@ func isDual(taskDir string, s streams.Store) (bool, error) {
 	return false, nil
 }
 
+// copies is how many bytes the clones of resumed stores take on the file system
+// of dir: where they cannot be links.
+func (p *Plan) copies(dir string) (n int64) {
+	for _, t := range p.Tasks {
+		for _, u := range t.Units {
+			if u.Resume == "" || u.Done {
+				continue
+			}
+			store := streams.StoreDir(u.Resume, u.Request.Store)
+			if same, err := sameFileSystem(store, dir); err != nil || !same {
+				n += dirSize(store)
+			}
+		}
+	}
+	return n
+}
+
 // cloneStore makes a working copy of a store under to: SST files are immutable
 // and hard-linked (copied across file systems), the small files are copied. An
 // application that runs meanwhile replaces files: then it is begun again.

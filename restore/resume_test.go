@@ -305,6 +305,23 @@ func TestResumeOfACopy(t *testing.T) {
 	}
 }
 
+// A copy on another file system takes space, one beside it does not.
+func TestSpaceOfCopies(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	topic := k.changelog(t, "s", 1, nil)
+	k.produceSingly(t, topic, bigValues(3))
+	o := options(t.TempDir(), kv("s"))
+	k.mustRestore(t, o)
+	o.StateDir, o.Into, o.FromCheckpoint, o.Measure = o.Into, "", true, true
+	need := func(scratch string) int64 {
+		o.Scratch = scratch
+		return *k.mustRestore(t, o).Space.Expected.Value
+	}
+	if extra := need(smallDisk(t, 200<<20)) - need(t.TempDir()); extra < 1500<<10 {
+		t.Errorf("a copy of 1.8 MB counts %d bytes", extra)
+	}
+}
+
 // A timestamped store whose directory is from before it was one: rows move
 // from the default family as they are written, as in Kafka Streams.
 func TestResumeDualStore(t *testing.T) {
