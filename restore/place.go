@@ -224,6 +224,10 @@ func (r *run) place(t *TaskPlan, results []unitResult) error {
 		return err
 	}
 	journal := journalFile(o.Into, o.ApplicationID)
+	if fileExists(journal) {
+		// The placement of another task failed: its journal is what completes it.
+		return op.Errorf(op.Failed, "put task %s in place: another task is half in place", t.Name())
+	}
 	if err := writeJSON(journal, pl); err != nil {
 		return err
 	}

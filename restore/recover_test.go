@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
@@ -134,5 +135,59 @@ func TestOvertakenPlacementIsSaid(t *testing.T) {
 	k.mustRestore(t, o)
 	if got := dump(t, appDir(o.Into, app)); !slices.Equal(got, dump(t, appDir(whole.Into, app))) {
 		t.Error(got)
+	}
+}
+
+// A placement that fails half-way keeps its journal, whatever other tasks do
+// meanwhile, and the next run completes it.
+func TestFailedPlacementIsCompleted(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	k.changelog(t, "s", 4, slices.Concat(numbered(0, 0, 50, 20), numbered(1, 0, 50, 20), numbered(2, 0, 50, 20), numbered(3, 0, 50, 20)))
+	whole := options(memDir(t), kv("s"))
+	k.mustRestore(t, whole)
+	want := dump(t, appDir(whole.Into, app))
+	for range 5 {
+		o := options(memDir(t), kv("s"))
+		o.Force, o.Threads = true, 4
+		for _, task := range []string{"0_0", "0_1", "0_2", "0_3"} {
+			put(t, filepath.Join(appDir(o.Into, app), task, "rocksdb", "s", "CURRENT"), "old "+task)
+		}
+		obstacle := filepath.Join(o.Into, ".sstool", "aside", app, "0_2")
+		put(t, obstacle, "a file where a directory must be")
+		_, err := k.restore(t, o)
+		wantKind(t, err, op.Failed, "put task 0_2 in place", "run the same command again")
+		pl, err := readJournal(o.Into, app)
+		if err != nil || pl == nil || pl.Task != "0_2" {
+			t.Fatal(pl, err)
+		}
+		if err := os.Remove(obstacle); err != nil {
+			t.Fatal(err)
+		}
+		k.mustRestore(t, o)
+		sameRows(t, "completed", dump(t, appDir(o.Into, app)), want)
+		asides, _ := filepath.Glob(filepath.Join(o.Into, ".sstool", "aside", app, "*", "*", "s", "CURRENT"))
+		if len(asides) != 4 {
+			t.Fatal(asides)
+		}
+	}
+}
+
+// The topic goes while it is read.
+func TestTopicDeleted(t *testing.T) {
+	for _, p := range profiles {
+		k := newWorld(t, kafkatest.Options{})
+		topic := k.changelog(t, "s", 1, nil)
+		k.produceSingly(t, topic, bigValues(8))
+		k.OnFetch(4, func() {
+			if err := k.DeleteTopic(topic); err != nil {
+				t.Error(err)
+			}
+		})
+		o := smallFetches(options(memDir(t), kv("s")), p)
+		o.StallTimeout = 2 * time.Second
+		err := untouched(t, o.Into, func() error { _, err := k.restore(t, o); return err })
+		if kind := op.KindOf(err); kind != op.NotFound && kind != op.Unreachable || !strings.Contains(err.Error(), topic) {
+			t.Errorf("%s: %s %v", p, kind, err)
+		}
 	}
 }
