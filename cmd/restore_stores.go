@@ -128,6 +128,11 @@ func (f *restoreFlags) fromStateDir(o *restore.Options, warn func(string)) error
 	if op.KindOf(err) == op.NotFound {
 		return nil // no task in it yet
 	}
+	if err != nil && f.force {
+		// What is replaced may be corrupt; what it does not tell must be stated.
+		warn(fmt.Sprintf("%s tells nothing about the stores: %v", app, err))
+		return nil
+	}
 	if err != nil {
 		return err
 	}

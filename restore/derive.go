@@ -2,6 +2,7 @@ package restore
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,8 +16,18 @@ import (
 func (p *Plan) fill(req *StoreRequest, topic string, config map[string]string) error {
 	o := &p.Options
 	policy := config["cleanup.policy"]
+	fits := kindsThatFit(policy)
+	if req.Kind != "" && policy != "" && !slices.Contains(fits, string(req.Kind)) && !req.SourceTopic && !req.Global {
+		p.warnOnce("store %q: kind %s does not fit cleanup.policy=%s of %s (%s do)", req.Name, req.Kind, policy, topic, strings.Join(fits, ", "))
+	}
+	if req.Kind == "" && fits[0] == string(streams.TimestampedKV) && (o.Into == "" || o.AcceptDerived) {
+		// Only versioned stores ask for a compaction lag (VersionedChangelogTopicConfig).
+		if d, err := streams.DeriveHistoryRetention(topic, config); err == nil {
+			req.Kind = streams.Versioned
+			p.assume("store %q: kind versioned derived (%s)", req.Name, d.From)
+		}
+	}
 	if req.Kind == "" {
-		fits := kindsThatFit(policy)
 		if o.Into != "" {
 			return op.Errorf(op.Usage, "store %q: its kind is not in the topic (cleanup.policy=%s fits %s)", req.Name, orUnknown(policy), strings.Join(fits, ", ")).
 				WithTry("--kind KIND, or --spec FILE; `sstool spec` reads it from a state directory of the application")

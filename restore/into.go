@@ -62,7 +62,7 @@ func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 			err = serr
 		}
 	}
-	res.addRun(out, elapsed)
+	res.addRun(out, elapsed, r.parallel)
 	if err != nil {
 		p.finishResult(res)
 		if n := finishedTasks(p, out); n > 0 && !errors.Is(err, context.Canceled) {

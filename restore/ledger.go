@@ -2,8 +2,10 @@ package restore
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"sstool/internal/streams"
@@ -18,6 +20,7 @@ type ledger struct {
 // storeID says what an earlier run restored, and how it left it.
 type storeID struct {
 	Topic      string           `json:"topic"`
+	TopicID    string           `json:"topic_id"` // a topic that was made anew has another
 	ClusterID  string           `json:"cluster_id"`
 	Store      streams.Store    `json:"store"`
 	Guarantee  Guarantee        `json:"processing_guarantee"`
@@ -73,15 +76,46 @@ func (p *Plan) finished(led ledger, t *TaskPlan, taskDir string, u *Unit) bool {
 			return false
 		}
 	}
+	return p.holds(u, id.Lines)
+}
+
+// holds notes up to where a finished store goes, which is no longer the end of
+// the log when records have come since. It is false when the store holds more
+// than the log does: records were deleted or lost.
+func (p *Plan) holds(u *Unit, lines []checkpointLine) bool {
+	for i := range u.Parts {
+		r := &u.Parts[i]
+		r.Held = r.From
+		for _, l := range lines {
+			if l.At.Partition != r.Partition {
+				continue
+			}
+			if r.Held = l.Offset + 1; u.Request.Global {
+				r.Held = l.Offset
+			}
+		}
+		if r.Held > r.End {
+			return false
+		}
+		if n := r.To - r.Held; n > 0 {
+			p.warnOnce("%s-%d: done before up to offset %d; up to %d offsets have come since, which the application replays at its start (--from-checkpoint adds them)", u.Topic, r.Partition, r.Held, n)
+		}
+	}
 	return true
+}
+
+func (p *Plan) warnOnce(format string, args ...any) {
+	if w := fmt.Sprintf(format, args...); !slices.Contains(p.Warnings, w) {
+		p.Warnings = append(p.Warnings, w)
+	}
 }
 
 // sameRestore reports whether two restores would give the same store.
 func (id storeID) sameRestore(o storeID) bool {
-	return id.Topic == o.Topic && id.ClusterID == o.ClusterID && id.Store == o.Store && id.Guarantee == o.Guarantee && id.Target == o.Target
+	return id.Topic == o.Topic && id.TopicID == o.TopicID && id.ClusterID == o.ClusterID && id.Store == o.Store && id.Guarantee == o.Guarantee && id.Target == o.Target
 }
 
 // storeID is what the ledger would say of u before it is restored.
 func (p *Plan) storeID(u *Unit) storeID {
-	return storeID{Topic: u.Topic, ClusterID: p.ClusterID, Store: u.Request.Store, Guarantee: p.Options.Guarantee, Target: p.Options.Target.String()}
+	return storeID{Topic: u.Topic, TopicID: u.topicID, ClusterID: p.ClusterID, Store: u.Request.Store, Guarantee: p.Options.Guarantee, Target: p.Options.Target.String()}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"sstool/internal/lsm"
 	"sstool/internal/op"
@@ -15,13 +16,18 @@ import (
 // storedOffsets are the offsets a task directory holds, from both homes: the
 // .checkpoint file wins over the offsets family, store by store, as in Kafka
 // Streams 4.4. That version takes a line of -4 for a missing one.
-func storedOffsets(taskDir string, target streams.Version) (streams.Checkpoint, error) {
+//
+// Stores that are to be replaced are not looked at: they may be corrupt.
+func storedOffsets(taskDir string, target streams.Version, replaced ...string) (streams.Checkpoint, error) {
 	out := streams.Checkpoint{}
 	dbs, err := taskDatabases(taskDir)
 	if err != nil {
 		return nil, err
 	}
 	for _, db := range dbs {
+		if slices.ContainsFunc(replaced, func(s string) bool { return db == s || strings.HasPrefix(db, s+string(filepath.Separator)) }) {
+			continue
+		}
 		if err := offsetRows(db, out); err != nil {
 			return nil, err
 		}

@@ -76,6 +76,8 @@ type Unit struct {
 	Kept    bool   // Done, because it was there: SkipExisting
 	Task    *TaskPlan
 
+	topicID string
+
 	was string // fingerprint of what stood in its place when the plan was made
 }
 
@@ -88,6 +90,7 @@ type PartRange struct {
 	From, To   int64
 	Started    string // why From is where it is, when not the log start
 	Bytes      int64  // size of the partition on its leader; -1 when unmeasured
+	Held       int64  // of a store that is done before: the offset after the last one it holds
 }
 
 // Records is how many offsets the range spans.
@@ -191,7 +194,7 @@ func (p *Plan) addStore(ctx context.Context, req *StoreRequest, tasks map[string
 			t = &TaskPlan{Global: true, Known: true}
 			tasks["global"] = t
 		}
-		t.Units = append(t.Units, &Unit{Request: *req, Topic: topic, Parts: ranges, Task: t})
+		t.Units = append(t.Units, &Unit{Request: *req, Topic: topic, Parts: ranges, Task: t, topicID: fmt.Sprintf("%x", info.ID)})
 		return nil
 	}
 	for _, r := range ranges {
@@ -208,7 +211,7 @@ func (p *Plan) addStore(ctx context.Context, req *StoreRequest, tasks map[string
 			t = &TaskPlan{Task: id, Known: sub != nil}
 			tasks[id.String()] = t
 		}
-		t.Units = append(t.Units, &Unit{Request: *req, Topic: topic, Parts: []PartRange{r}, Task: t})
+		t.Units = append(t.Units, &Unit{Request: *req, Topic: topic, Parts: []PartRange{r}, Task: t, topicID: fmt.Sprintf("%x", info.ID)})
 	}
 	return nil
 }
@@ -237,6 +240,13 @@ func (p *Plan) ranges(ctx context.Context, topic string, parts []int32, req *Sto
 		r := PartRange{Partition: part, LogStart: x.Start, End: x.End, LastStable: x.LastStable, From: x.Start, To: x.End, Bytes: -1}
 		if n, ok := sizes[part]; ok {
 			r.Bytes = n
+		}
+		if _, ok := committed[part]; req.SourceTopic && !ok {
+			text := fmt.Sprintf("group %s has committed no offset of %s-%d: the application processes the topic from its start, and nothing of it is restored", p.Options.ApplicationID, topic, part)
+			if p.Options.Into != "" && len(committed) == 0 {
+				return nil, op.Errorf(op.Precondition, "%s", text).WithTry("check --application-id; without commits there is nothing to prepare")
+			}
+			p.warnOnce("%s", text)
 		}
 		if req.SourceTopic {
 			r.To = min(x.End, max(committed[part], x.Start))

@@ -55,9 +55,9 @@ type Result struct {
 	PeakMemory Measured      `json:"peak_memory_bytes"`
 	Space      SpaceEstimate `json:"space"`
 
-	split   op.Split
-	workers time.Duration // workers × elapsed, summed over units
-	units   []unitResult
+	split    op.Split
+	parallel int // units at once
+	units    []unitResult
 }
 
 // PartitionResult is one changelog partition.
@@ -136,7 +136,8 @@ func (p *Plan) newResult() *Result {
 }
 
 // addRun takes over one run; the figures of the last one stand, times of all.
-func (r *Result) addRun(units []unitResult, elapsed time.Duration) {
+func (r *Result) addRun(units []unitResult, elapsed time.Duration, parallel int) {
+	r.parallel = parallel
 	r.Runs = append(r.Runs, elapsed.Seconds())
 	r.Elapsed = elapsed.Seconds()
 	r.units = units
@@ -144,22 +145,30 @@ func (r *Result) addRun(units []unitResult, elapsed time.Duration) {
 
 func (p *Plan) finishResult(r *Result) {
 	r.Partitions, r.Total = r.Partitions[:0], newCounts()
-	r.split, r.workers, r.StoreBytes, r.TempBytes, r.Workers = op.Split{}, 0, 0, 0, 0
+	r.split, r.StoreBytes, r.TempBytes, r.Workers = op.Split{}, 0, 0, 0
 	for _, ur := range r.units {
 		r.split.Add(ur.split)
-		r.workers += time.Duration(ur.workers) * ur.elapsed
 		r.Total.add(ur.counts)
 		r.StoreBytes += ur.size
-		r.TempBytes += ur.counts.TempPeak
 		r.Workers = max(r.Workers, ur.workers)
+		r.TempBytes += ur.counts.TempPeak
 		r.Partitions = append(r.Partitions, unitRows(ur)...)
+	}
+	ran := map[*Unit]bool{}
+	for _, ur := range r.units {
+		ran[ur.unit] = true
 	}
 	for _, t := range p.Tasks {
 		for _, u := range t.Units {
-			if u.Done {
+			if !ran[u] {
 				r.Partitions = append(r.Partitions, unitRows(unitResult{unit: u})...)
 			}
 		}
+	}
+	// Threads that had no unit left were idle.
+	r.Workers *= r.parallel
+	if rest := time.Duration(float64(r.Workers)*r.Elapsed*float64(time.Second)) - r.split.Sum(); rest > 0 {
+		r.split[op.Idle] += rest
 	}
 	sort.Slice(r.Partitions, func(i, j int) bool {
 		a, b := &r.Partitions[i], &r.Partitions[j]
@@ -196,10 +205,11 @@ func unitRows(ur unitResult) []PartitionResult {
 			state, c = "left as it was", newCounts()
 		case u.Done:
 			state, c = "done before", newCounts()
+			x.To = x.Held
+		case !ok:
+			state, c = "not restored", newCounts()
 		case u.Resume != "":
 			state = "resumed"
-		case !ok:
-			c = newCounts()
 		}
 		pr := PartitionResult{Store: u.Request.Name, Kind: u.Request.Kind, Task: u.Task.Name(), Topic: u.Topic, Partition: x.Partition,
 			LogStart: x.LogStart, LogEnd: x.End, LastStable: x.LastStable, From: x.From, To: x.To, Started: x.Started, State: state,
@@ -257,15 +267,18 @@ func (p *Plan) explain(r *Result) {
 	switch best {
 	case op.Network:
 		if r.Profile == Streams {
-			r.Advice = append(r.Advice, "larger fetches: restore.consumer.max.partition.fetch.bytes and fetch.max.bytes, or more restore threads to fetch in parallel")
+			r.Advice = append(r.Advice, "larger fetches: restore.consumer.max.partition.fetch.bytes and fetch.max.bytes"+map[bool]string{true: ", or more restore threads to fetch in parallel"}[len(r.units) > 1])
 		} else {
-			r.Advice = append(r.Advice, "more threads fetch in parallel; a broker nearer to this host")
+			r.Advice = append(r.Advice, "a broker nearer to this host"+map[bool]string{true: "; more threads fetch in parallel"}[len(r.units) > 1])
 		}
 	case op.Write, op.Stall, op.Flush:
 		if r.Profile == Streams {
 			r.Advice = append(r.Advice, "`sstool restore --into` (bulk profile) builds the same rows without memtables and compaction before the application starts")
 		}
 	case op.Decode:
+		if len(r.units) == 1 {
+			break
+		}
 		r.Advice = append(r.Advice, "more threads: partitions are decoded in parallel")
 	}
 	if n := len(p.Tasks); r.Profile == Streams && r.Threads < n {
@@ -371,11 +384,16 @@ func (p *Plan) checkSpace(r *Result) error {
 	}
 	// A compressed changelog unpacks; universal compaction needs the space of a
 	// full rewrite at times, bulk spills what it reads.
-	need := 2*bytes + 64<<20 + p.copies(at)
+	need := bytes + 16<<20 + p.copies(at)
+	if p.Options.Profile == Streams {
+		need += bytes
+	} else {
+		need += max(0, bytes-p.Options.Memory/2)
+	}
 	r.Space.Expected.Value = &need
 	if need > r.Space.Free {
 		return op.Errorf(op.Precondition, "%s has %d MB free, this replay may need %d MB", dir, r.Space.Free>>20, need>>20).
-			WithTry("--scratch DIR on a larger file system, or fewer partitions with --partitions")
+			WithTry("%sfewer partitions with --partitions", map[bool]string{true: "--scratch DIR on a larger file system, or "}[p.Options.Into == ""])
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func TestReport(t *testing.T) {
 	c.Records, c.Bytes, c.Superseded, c.LiveKeys = 1000, 1_000_000, 900, 100
 	r := p.newResult()
 	for _, d := range []time.Duration{9 * time.Second, 2 * time.Second, 4 * time.Second} {
-		r.addRun([]unitResult{unitOf(d/2, c, op.Split{op.Write: d / 4, op.Network: d / 8, op.Idle: d / 8}), unitOf(d/2, c, op.Split{op.Write: d / 2})}, d)
+		r.addRun([]unitResult{unitOf(d/2, c, op.Split{op.Write: d / 4, op.Network: d / 8, op.Idle: d / 8}), unitOf(d/2, c, op.Split{op.Write: d / 2})}, d, 1)
 	}
 	p.finishResult(r)
 	if r.Min != 2 || r.Median != 4 || r.Max != 9 || r.Elapsed != 4 || r.SLA == nil || r.SLA.Met || r.SLA.Took != 4 {

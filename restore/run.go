@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"sstool/internal/kafka"
@@ -172,6 +174,21 @@ func (p *Plan) newRun(sink op.Sink) *run {
 	return r
 }
 
+// scratchPrefix begins the names of scratch directories; the process id follows.
+const scratchPrefix = "sstool-measure-"
+
+// removeStale removes scratch directories of runs that were killed.
+func removeStale(base string) {
+	dirs, _ := filepath.Glob(filepath.Join(base, scratchPrefix+"*-*"))
+	for _, d := range dirs {
+		pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(d), scratchPrefix), "-")
+		n, err := strconv.Atoi(pid)
+		if err == nil && n > 0 && errors.Is(syscall.Kill(n, 0), syscall.ESRCH) {
+			os.RemoveAll(d)
+		}
+	}
+}
+
 // runScratch replays everything once in a directory that is removed again.
 func (p *Plan) runScratch(ctx context.Context, sink op.Sink, res *Result, n int) error {
 	base := p.Options.Scratch
@@ -181,7 +198,8 @@ func (p *Plan) runScratch(ctx context.Context, sink op.Sink, res *Result, n int)
 	if err := os.MkdirAll(base, 0o755); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp(base, "sstool-measure-")
+	removeStale(base)
+	dir, err := os.MkdirTemp(base, fmt.Sprintf("%s%d-", scratchPrefix, os.Getpid()))
 	if err != nil {
 		return err
 	}
@@ -203,7 +221,7 @@ func (p *Plan) runScratch(ctx context.Context, sink op.Sink, res *Result, n int)
 			return err
 		}
 	}
-	res.addRun(out, elapsed)
+	res.addRun(out, elapsed, r.parallel)
 	return nil
 }
 

@@ -17,6 +17,9 @@ func appDir(stateDir, appID string) string { return filepath.Join(stateDir, appI
 func (p *Plan) checkTarget() error {
 	o := &p.Options
 	app := appDir(o.Into, o.ApplicationID)
+	if err := p.checkStateDir(); err != nil {
+		return err
+	}
 	led := readLedger(o.Into, o.ApplicationID)
 	all := true
 	for _, t := range p.Tasks {
@@ -52,6 +55,22 @@ func (p *Plan) checkTarget() error {
 		if err := p.checkWhole(t, filepath.Join(app, t.Name())); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkStateDir refuses an application's own directory, which is easily given
+// for state.dir: everything would be built a level too deep, and never found.
+func (p *Plan) checkStateDir() error {
+	into := p.Options.Into
+	names, err := subdirs(into)
+	if err != nil {
+		return err
+	}
+	isTask := func(name string) bool { _, err := streams.ParseTaskID(name); return err == nil }
+	if fileExists(filepath.Join(into, streams.ProcessFile)) || slices.ContainsFunc(names, isTask) {
+		return op.Errorf(op.Usage, "%s is an application's directory, not state.dir: it holds tasks", into).
+			WithTry("--into %s, the directory above it", filepath.Dir(filepath.Clean(into)))
 	}
 	return nil
 }
@@ -191,7 +210,13 @@ func (p *Plan) checkWhole(t *TaskPlan, dir string) error {
 	for _, u := range t.Units {
 		have[u.Request.Name] = true
 	}
-	known, err := storedOffsets(dir, o.Target)
+	var replaced []string
+	for _, u := range t.Units {
+		if u.Replace {
+			replaced = append(replaced, streams.StoreDir(dir, u.Request.Store))
+		}
+	}
+	known, err := storedOffsets(dir, o.Target, replaced...)
 	if err != nil {
 		return err
 	}

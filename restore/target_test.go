@@ -333,7 +333,7 @@ func TestTimesSum(t *testing.T) {
 			for _, w := range res.Where {
 				sum += w.Seconds
 			}
-			if want := res.workers.Seconds(); sum < 0.95*want || sum > 1.05*want {
+			if want := float64(res.Workers) * res.Elapsed; sum < 0.95*want || sum > 1.05*want {
 				t.Errorf("%s, %d threads: the parts sum to %.4f s, workers × elapsed is %.4f s: %v", p, threads, sum, want, res.Where)
 			}
 			for _, x := range res.Partitions {
