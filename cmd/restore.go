@@ -21,6 +21,11 @@ nothing left to restore: with --profile bulk (its default) the fastest way to th
 same rows. Each task is built aside, verified and put in place whole; what is
 already there is refused without --force, and then moved aside, not deleted.
 
+--measure with --into DIR does both: it builds the state directory in DIR and
+measures that, with --profile streams as its default. Given as a flag, --measure
+or --into wins over the other one in the environment: --measure alone writes
+nothing, whatever SSTOOL_INTO says.
+
 One store is named by --application-id and --store; a whole application by --spec
 (see sstool spec). --measure assumes what it is not told and says so; --into must
 be told, or be allowed to derive (--accept-derived).`
@@ -52,7 +57,10 @@ func newRestore(a *app) *cobra.Command {
 		Args: noArgs,
 	}
 	f.register(cmd)
-	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error { return a.restore(cmd.Context(), &f) })
+	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
+		f.note = f.onlyGiven(a.given)
+		return a.restore(cmd.Context(), &f)
+	})
 	return cmd
 }
 
@@ -61,6 +69,9 @@ func (a *app) restore(ctx context.Context, f *restoreFlags) error {
 	show := a.startProgress(f.progress)
 	defer show.close()
 	warn := func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) }
+	if f.note != "" {
+		warn(f.note)
+	}
 	opts, err := f.options(warn)
 	if err != nil {
 		return err
@@ -90,7 +101,7 @@ func (a *app) restore(ctx context.Context, f *restoreFlags) error {
 	res, err := plan.Run(ctx, show.sink)
 	show.flush()
 	if res != nil && (err == nil || len(res.Partitions) > 0) {
-		if werr := emit(a, f.out, f.documentKind(), res, renderRestore); werr != nil && err == nil {
+		if werr := emit(a, f.out, f.documentKind(), res, f.renderResult); werr != nil && err == nil {
 			err = werr
 		}
 	}

@@ -37,6 +37,8 @@ type restoreFlags struct {
 	consumer                                                                           propertiesValue
 	projectThreads                                                                     []int
 	projectSizes                                                                       []string
+
+	note string // what onlyGiven left out
 }
 
 func (f *restoreFlags) register(cmd *cobra.Command) {
@@ -88,7 +90,7 @@ func (f *restoreFlags) registerKnown(fs *pflag.FlagSet) {
 }
 
 func (f *restoreFlags) registerTarget(fs *pflag.FlagSet) {
-	fs.BoolVar(&f.measure, "measure", false, "time the replay in a scratch directory that is removed afterwards")
+	fs.BoolVar(&f.measure, "measure", false, "time the replay; without --into in a scratch directory that is removed afterwards")
 	fs.StringVar(&f.into, "into", "", "build the state directory `DIR`, state.dir of the application")
 	fs.StringVar(&f.scratch, "scratch", "", "`DIR` for scratch directories (default the system's temporary directory)")
 	fs.BoolVar(&f.skipExisting, "skip-existing", false, "leave stores that are there as they are and restore the rest (under exactly-once: leave their whole task)")
@@ -103,7 +105,7 @@ func (f *restoreFlags) registerHow(fs *pflag.FlagSet) {
 	fs.StringVar(&f.toTime, "to-time", "", "stop at the first record of this `TIME` (RFC 3339 or epoch ms) or later; the result is a scratch copy")
 	fs.StringVar(&f.isolation, "isolation", "", "isolation `LEVEL`: read_committed or read_uncommitted (default as the processing guarantee says)")
 	fs.BoolVar(&f.asTarget, "as-target", false, "begin windowed replays where the target version would (4.4: last timestamp minus retention)")
-	fs.StringVar(&f.profile, "profile", "", "`PROFILE` streams replays as Kafka Streams does, bulk is the fastest way to the same rows (default streams for --measure, bulk for --into)")
+	fs.StringVar(&f.profile, "profile", "", "`PROFILE` streams replays as Kafka Streams does, bulk is the fastest way to the same rows (default streams for --measure, also with --into; bulk for --into alone)")
 	fs.Var(&f.consumer, "consumer-property", "restore consumer setting under its Java name, repeatable: restore.consumer.max.poll.records=500")
 	fs.IntVar(&f.threads, "threads", 0, "replay `N` partitions in parallel (default as many as cores)")
 	fs.Var(&f.memory, "memory", "memory budget of the bulk profile (default 256MiB)")
@@ -116,6 +118,22 @@ func kindNames() string {
 		names = append(names, string(k))
 	}
 	return strings.Join(names, " ")
+}
+
+// onlyGiven lets --measure or --into of the command line win over the other one
+// of the environment: a flag that says "measure" never writes. It returns what
+// it left out, for a warning.
+func (f *restoreFlags) onlyGiven(given map[string]bool) (note string) {
+	switch {
+	case !f.measure || f.into == "" || given["measure"] == given["into"]:
+	case given["measure"]:
+		note = fmt.Sprintf("%s is not used: --measure alone writes nothing (give --into DIR to build and measure)", envName("into"))
+		f.into = ""
+	default:
+		note = fmt.Sprintf("%s is not used: --into builds the state directory (give --measure too to build and measure)", envName("measure"))
+		f.measure = false
+	}
+	return note
 }
 
 // documentKind is the kind of the result document.
@@ -134,6 +152,9 @@ func (f *restoreFlags) options(warn func(string)) (restore.Options, error) {
 		Threads: f.threads, Memory: int64(f.memory), AsTarget: f.asTarget, StallTimeout: time.Duration(f.stall),
 		FromCheckpoint: f.fromCheckpoint, ToOffset: f.toOffset.or(-1), Isolation: f.isolation, AcceptDerived: f.acceptDerived,
 		Measure: f.measure, SLA: time.Duration(f.sla), Repeat: f.repeat, Project: f.projectThreads, Partitions: f.partitions,
+	}
+	if f.measure && f.into != "" && o.Profile == "" {
+		o.Profile = restore.Streams // measuring is what Kafka Streams would do, wherever it is built
 	}
 	var err error
 	if f.target != "" {

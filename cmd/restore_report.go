@@ -11,6 +11,14 @@ import (
 
 func humanSeconds(s float64) string { return humanDuration(time.Duration(s * float64(time.Second))) }
 
+// renderResult is the report of these flags' restore.
+func (f *restoreFlags) renderResult(w *tableWriter, r *restore.Result) {
+	if r.Into != "" && f.measure {
+		w.line("The state directory %s was written, and its restore measured.", printable(r.Into))
+	}
+	renderRestore(w, r)
+}
+
 // renderRestore is the report: a row per partition, the total, where the time
 // went, and what would help.
 func renderRestore(w *tableWriter, r *restore.Result) {

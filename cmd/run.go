@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Main runs the process's command line and returns its exit code. The first
@@ -61,7 +62,8 @@ func Run(ctx context.Context, args []string, streams IO) int {
 type app struct {
 	io      IO
 	args    []string
-	started bool // set by run; an error before it is a usage error
+	started bool            // set by run; an error before it is a usage error
+	given   map[string]bool // flags of the command line, as opposed to the environment's and the context's
 	flags   globalFlags
 }
 
@@ -75,6 +77,8 @@ type globalFlags struct {
 // the context first, then the code begins.
 func (a *app) run(fn func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
+		a.given = map[string]bool{}
+		cmd.Flags().Visit(func(f *pflag.Flag) { a.given[f.Name] = true })
 		if err := a.resolve(cmd); err != nil {
 			return err
 		}
