@@ -33,6 +33,12 @@ func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 	if err := os.MkdirAll(build, 0o750); err != nil {
 		return err
 	}
+	forced := forcedFile(o.Into, o.ApplicationID)
+	if o.Force && p.forcedSince.IsZero() {
+		if err := writeJSON(forced, time.Now().UTC()); err != nil {
+			return err
+		}
+	}
 	defer func() {
 		// A placement that failed half-way is completed by the next run.
 		if !fileExists(journalFile(o.Into, o.ApplicationID)) {
@@ -56,6 +62,9 @@ func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 		return r.place(t, done)
 	})
 	elapsed := time.Since(start)
+	if err == nil && o.Force {
+		err = os.Remove(forced)
+	}
 	for i := range out {
 		final := filepath.Join(appDir(o.Into, o.ApplicationID), out[i].unit.Task.Name())
 		if serr := r.settle(&out[i], final); serr != nil && err == nil {

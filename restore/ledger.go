@@ -63,6 +63,10 @@ func (p *Plan) finished(led ledger, t *TaskPlan, taskDir string, u *Unit) bool {
 	if !ok || p.Options.partial() || !id.sameRestore(p.storeID(u)) {
 		return false
 	}
+	// Forced anew, a store counts as finished only since that was begun.
+	if p.Options.Force && (p.forcedSince.IsZero() || id.FinishedAt.Before(p.forcedSince)) {
+		return false
+	}
 	files, err := fingerprint(streams.StoreDir(taskDir, u.Request.Store))
 	if err != nil || files != id.Files {
 		return false
@@ -108,6 +112,20 @@ func (p *Plan) warnOnce(format string, args ...any) {
 	if w := fmt.Sprintf(format, args...); !slices.Contains(p.Warnings, w) {
 		p.Warnings = append(p.Warnings, w)
 	}
+}
+
+// forcedFile says since when a forced restore is under way: a run that was
+// stopped is continued by the next one, a new one does everything.
+func forcedFile(stateDir, appID string) string {
+	return filepath.Join(ownDir(stateDir), "forced-"+appID+".json")
+}
+
+func readForced(stateDir, appID string) (since time.Time) {
+	data, err := os.ReadFile(forcedFile(stateDir, appID))
+	if err != nil || json.Unmarshal(data, &since) != nil {
+		return time.Time{}
+	}
+	return since
 }
 
 // sameRestore reports whether two restores would give the same store.

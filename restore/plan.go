@@ -34,7 +34,9 @@ type Plan struct {
 	topics []changelogInfo
 	begun  map[*Unit]bool   // an earlier run was killed while putting them in place
 	was    map[*Unit]string // what stood in their places when the plan was made
-	redo   bool             // everything was finished by an earlier run, and is forced again
+	// forcedSince is when the forced restore that this run continues was begun;
+	// zero when it continues none.
+	forcedSince time.Time
 }
 
 // SkippedStore is a store that has nothing on disk to restore.

@@ -21,7 +21,7 @@ func (p *Plan) checkTarget() error {
 		return err
 	}
 	led := readLedger(o.Into, o.ApplicationID)
-	all := true
+	p.forcedSince = readForced(o.Into, o.ApplicationID)
 	for _, t := range p.Tasks {
 		if !t.Known {
 			return op.Errorf(op.Usage, "store %q: the task directory's name needs the sub-topology, which is not in the changelog's name", t.Units[0].Request.Name).
@@ -37,19 +37,12 @@ func (p *Plan) checkTarget() error {
 			if err := p.checkStore(led, t, dir, u); err != nil {
 				return err
 			}
-			all = all && u.Done
 		}
 		keepWhole(o, t)
-	}
-	if all && o.Force && p.was == nil && len(p.begun) == 0 {
-		p.redo = true
 	}
 	for _, t := range p.Tasks {
 		t.Done = true
 		for _, u := range t.Units {
-			if p.redo && u.Done {
-				u.Done, u.Replace = false, true
-			}
 			t.Done = t.Done && u.Done
 		}
 		if err := p.checkWhole(t, filepath.Join(app, t.Name())); err != nil {

@@ -112,3 +112,16 @@ func (c *Cluster) Commit(ctx context.Context, group, topic string, offsets map[i
 	}
 	return nil
 }
+
+// Delete deletes a topic.
+func (c *Cluster) Delete(ctx context.Context, topic string) error {
+	req := kmsg.NewPtrDeleteTopicsRequest()
+	rt := kmsg.NewDeleteTopicsRequestTopic()
+	rt.Topic = &topic
+	req.Topics, req.TopicNames = append(req.Topics, rt), []string{topic}
+	resp, err := req.RequestWith(ctx, c.admin)
+	if err != nil {
+		return err
+	}
+	return kerr.ErrorForCode(resp.Topics[0].ErrorCode)
+}
