@@ -28,7 +28,7 @@ own directory is touched.`
 type demoFlags struct {
 	listen, dir string
 	keep        bool
-	records     int64
+	records     numberValue
 	out         outputFlag
 	progress    progressFlag
 }
@@ -47,7 +47,8 @@ func newDemo(a *app) *cobra.Command {
 		fs.StringVar(&f.listen, "listen", "", "listen on `HOST:PORT` (default 127.0.0.1:9092 with --keep, else a free port)")
 		fs.BoolVar(&f.keep, "keep", false, "leave cluster and state directory up until Ctrl-C")
 		fs.StringVar(&f.dir, "dir", "", "put specification and state directory into `DIR`, which stays (default a temporary one, removed afterwards)")
-		fs.Int64Var(&f.records, "records", demo.DefaultRecords, "size of the largest store in `RECORDS`")
+		f.records.min, f.records.max = 1, 1_000_000_000
+		fs.Var(&f.records, "records", fmt.Sprintf("size of the largest store in `RECORDS` (default %s)", humanCount(demo.DefaultRecords)))
 	})
 	f.out.register(cmd, formatTable, formatWide, formatJSON, formatCSV, formatTSV)
 	f.progress.register(cmd)
@@ -57,9 +58,6 @@ func newDemo(a *app) *cobra.Command {
 
 // demo is the command: cluster → restore --measure → suggestions.
 func (a *app) demo(ctx context.Context, f *demoFlags) (err error) {
-	if f.records < 1 {
-		return op.Errorf(op.Usage, "--records counts from 1, not %d", f.records)
-	}
 	if rocksVersion() == "" {
 		return op.Errorf(op.Failed, "this sstool was built without RocksDB (CGO_ENABLED=0), which the demo restores into").
 			WithTry("make build")
@@ -73,7 +71,7 @@ func (a *app) demo(ctx context.Context, f *demoFlags) (err error) {
 	}
 	defer remove()
 	show := a.startProgress(f.progress)
-	cluster, err := demo.Start(ctx, demo.Options{Listen: f.listen, Records: f.records, Now: time.Now()}, show.sink)
+	cluster, err := demo.Start(ctx, demo.Options{Listen: f.listen, Records: f.records.or(demo.DefaultRecords), Now: time.Now()}, show.sink)
 	show.close()
 	if err != nil {
 		return err
@@ -86,7 +84,7 @@ func (a *app) demo(ctx context.Context, f *demoFlags) (err error) {
 		}
 	}
 	fmt.Fprintf(a.io.Err, "$ sstool restore --measure --bootstrap-server %s --spec %s\n", cluster.Bootstrap(), spec)
-	measure := restoreFlags{kafka: kafkaFlags{bootstrap: cluster.Bootstrap()}, spec: spec, measure: true, scratch: dir, repeat: 1, out: f.out, progress: f.progress}
+	measure := restoreFlags{kafka: kafkaFlags{bootstrap: cluster.Bootstrap()}, spec: spec, measure: true, scratch: dir, out: f.out, progress: f.progress}
 	if err := a.restore(ctx, &measure); err != nil {
 		return err
 	}
@@ -141,7 +139,7 @@ func (f *demoFlags) workDir() (dir string, remove func(), err error) {
 func (a *app) buildState(ctx context.Context, f *demoFlags, addr, spec, state string) error {
 	show := a.startProgress(f.progress)
 	defer show.close()
-	into := restoreFlags{kafka: kafkaFlags{bootstrap: addr}, spec: spec, into: state, repeat: 1}
+	into := restoreFlags{kafka: kafkaFlags{bootstrap: addr}, spec: spec, into: state}
 	opts, err := into.options(func(string) {})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -46,6 +47,9 @@ func newHelp(a *app) *cobra.Command {
 // flagError is the error for a flag that did not parse. Behind a mistyped
 // command its flags are unknown too; then the command is what to talk about.
 func (a *app) flagError(cmd *cobra.Command, err error) error {
+	if text, _, is := strings.Cut(err.Error(), "strconv.ParseBool: "); is {
+		err = errors.New(text + "expected true or false")
+	}
 	if !cmd.HasSubCommands() {
 		return err
 	}

@@ -47,8 +47,9 @@ func (f *outputFlag) list() string {
 	return strings.Join(names, "|")
 }
 
-func (f *outputFlag) String() string { return string(f.value) }
-func (f *outputFlag) Type() string   { return "format" }
+func (f *outputFlag) String() string  { return string(f.value) }
+func (f *outputFlag) Type() string    { return "format" }
+func (f *outputFlag) expects() string { return f.list() }
 
 // Set implements pflag.Value.
 func (f *outputFlag) Set(s string) error {

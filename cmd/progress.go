@@ -25,8 +25,9 @@ func (f *progressFlag) register(cmd *cobra.Command) {
 	complete(cmd, "progress", progressModes)
 }
 
-func (f *progressFlag) String() string { return f.value }
-func (f *progressFlag) Type() string   { return "mode" }
+func (f *progressFlag) String() string  { return f.value }
+func (f *progressFlag) Type() string    { return "mode" }
+func (f *progressFlag) expects() string { return strings.Join(progressModes, "|") }
 
 // Set implements pflag.Value.
 func (f *progressFlag) Set(s string) error {

@@ -46,10 +46,21 @@ func (a *app) fromEnv(cmd *cobra.Command) error {
 			return
 		}
 		if err := cmd.Flags().Set(f.Name, v); err != nil {
-			first = op.Errorf(op.Usage, "environment variable %s: not a value for --%s (%s)", envName(f.Name), f.Name, f.Value.Type())
+			first = op.Errorf(op.Usage, "environment variable %s: not a value for --%s, expected %s", envName(f.Name), f.Name, expects(f.Value))
 		}
 	})
 	return first
+}
+
+// expects says what a flag's value may be.
+func expects(v pflag.Value) string {
+	if x, ok := v.(interface{ expects() string }); ok {
+		return x.expects()
+	}
+	if v.Type() == "bool" {
+		return "true or false"
+	}
+	return "a " + v.Type()
 }
 
 // context is the context the user chose, or the config file's current one, or

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,22 +22,24 @@ type restoreFlags struct {
 	out      outputFlag
 	progress progressFlag
 
-	appID, spec, topic, kind, guarantee, target string
-	stores, tasks                               []string
-	subtopology                                 numberValue
-	headers, index, global, globalCopy, source  bool
-	retention, interval, history                durationValue
-	partitions                                  partitionsValue
+	appID, spec, topic, target                 string
+	kind, guarantee                            choiceValue
+	stores, tasks                              namesValue
+	subtopology                                numberValue
+	headers, index, global, globalCopy, source bool
+	retention, interval                        durationValue
+	history                                    zeroDurationValue
+	partitions                                 partitionsValue
 
 	measure, fromCheckpoint, asTarget, acceptDerived, force, skipExisting, dryRun, yes bool
-	into, scratch, stateDir, isolation, toTime, profile                                string
-	toOffset                                                                           numberValue
-	threads, repeat                                                                    int
-	memory                                                                             bytesValue
+	into, scratch, stateDir, toTime                                                    string
+	isolation, profile                                                                 choiceValue
+	toOffset, threads, repeat                                                          numberValue
+	memory                                                                             memoryValue
 	stall, sla                                                                         durationValue
 	consumer                                                                           propertiesValue
-	projectThreads                                                                     []int
-	projectSizes                                                                       []string
+	projectThreads                                                                     numbersValue
+	projectSizes                                                                       namesValue
 
 	note string // what onlyGiven left out
 }
@@ -49,31 +52,32 @@ func (f *restoreFlags) register(cmd *cobra.Command) {
 	section(cmd, "How far and how", f.registerHow)
 	section(cmd, "The report", func(fs *pflag.FlagSet) {
 		fs.Var(&f.sla, "sla", "compare the time with this limit and exit 3 when it is missed")
-		fs.IntVar(&f.repeat, "repeat", 1, "measure `N` times: min, median, max")
-		fs.IntSliceVar(&f.projectThreads, "project-threads", nil, "project the time for `N,N` restore threads (default 1,2,4,8)")
-		fs.StringSliceVar(&f.projectSizes, "project-size", nil, "project the time for changelogs of `SIZE,SIZE`")
+		f.repeat.min = 1
+		fs.Var(&f.repeat, "repeat", "measure `N` times: min, median, max (default 1)")
+		fs.Var(&f.projectThreads, "project-threads", "project the time for `N,N` restore threads (default 1,2,4,8)")
+		fs.Var(&f.projectSizes, "project-size", "project the time for changelogs of `SIZE,SIZE`")
 		f.out.register(cmd, formatTable, formatWide, formatJSON, formatCSV, formatTSV)
 		f.progress.register(cmd)
 	})
-	for flag, values := range map[string][]string{
-		"kind": strings.Split(kindNames(), " "), "processing-guarantee": {string(restore.AtLeastOnce), string(restore.ExactlyOnce)},
-		"isolation": {"read_committed", "read_uncommitted"}, "profile": {string(restore.Streams), string(restore.Bulk)},
-	} {
-		complete(cmd, flag, values)
+	for flag, v := range map[string]choiceValue{"kind": f.kind, "processing-guarantee": f.guarantee, "isolation": f.isolation, "profile": f.profile} {
+		complete(cmd, flag, v.choices)
 	}
 }
 
 func (f *restoreFlags) registerWhat(fs *pflag.FlagSet) {
 	fs.StringVar(&f.appID, "application-id", "", "application.id of the Kafka Streams application, `ID`")
-	fs.StringSliceVar(&f.stores, "store", nil, "the store's `NAME`; with --spec only these stores of it")
+	fs.Var(&f.stores, "store", "the store's `NAME`; with --spec only these stores of it")
 	fs.StringVar(&f.spec, "spec", "", "store specification `FILE` of the whole application; sstool spec writes it")
 	fs.StringVar(&f.topic, "topic", "", "exact changelog `TOPIC` instead of <application-id>-<store>-changelog")
 	fs.Var(&f.partitions, "partitions", "only these partitions: 0,2-5")
-	fs.StringSliceVar(&f.tasks, "task", nil, "only this `TASK`: 1_3")
+	fs.Var(&f.tasks, "task", "only this `TASK`: 1_3")
 }
 
 func (f *restoreFlags) registerKnown(fs *pflag.FlagSet) {
-	fs.StringVar(&f.kind, "kind", "", "`KIND` of the store: "+kindNames())
+	f.kind.choices = strings.Split(kindNames(), " ")
+	f.guarantee.choices = []string{string(restore.AtLeastOnce), string(restore.ExactlyOnce)}
+	f.subtopology.max = math.MaxInt32
+	fs.Var(&f.kind, "kind", "`KIND` of the store: "+kindNames())
 	fs.Var(&f.subtopology, "subtopology", "`NUMBER` of its sub-topology, the first part of the task directory's name")
 	fs.Var(&f.retention, "retention", "retention of a window or session store")
 	fs.Var(&f.interval, "segment-interval", "segment interval of a window, session or versioned store")
@@ -83,7 +87,7 @@ func (f *restoreFlags) registerKnown(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.source, "source-topic", false, "the topic is the application's input (optimised KTable): restored to the committed offset")
 	fs.BoolVar(&f.global, "global", false, "a global store: goes to global/, from all partitions of --topic")
 	fs.BoolVar(&f.globalCopy, "global-copy", false, "a global store whose rows are the topic's records (global: copy in a spec)")
-	fs.StringVar(&f.guarantee, "processing-guarantee", "", "processing `GUARANTEE` of the application: at_least_once or exactly_once_v2")
+	fs.Var(&f.guarantee, "processing-guarantee", "processing `GUARANTEE` of the application: at_least_once or exactly_once_v2")
 	fs.StringVar(&f.target, "target-kafka", "", "Kafka `VERSION` of the application that will open the result: 3.0 to 4.4")
 	fs.StringVar(&f.stateDir, "state-dir", "", "existing state.dir `DIR` of the application: tells kinds and sub-topologies; the stores to resume for --measure --from-checkpoint")
 	fs.BoolVar(&f.acceptDerived, "accept-derived", false, "let --into write what is derived from the topic's configuration")
@@ -103,11 +107,14 @@ func (f *restoreFlags) registerHow(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.fromCheckpoint, "from-checkpoint", false, "resume existing stores from their checkpoints")
 	fs.Var(&f.toOffset, "to-offset", "stop before this `OFFSET`; the result is a scratch copy")
 	fs.StringVar(&f.toTime, "to-time", "", "stop at the first record of this `TIME` (RFC 3339 or epoch ms) or later; the result is a scratch copy")
-	fs.StringVar(&f.isolation, "isolation", "", "isolation `LEVEL`: read_committed or read_uncommitted (default as the processing guarantee says)")
+	f.isolation.choices = []string{"read_committed", "read_uncommitted"}
+	f.profile.choices = []string{string(restore.Streams), string(restore.Bulk)}
+	f.threads.min, f.threads.max = 1, maxPartition
+	fs.Var(&f.isolation, "isolation", "isolation `LEVEL`: read_committed or read_uncommitted (default as the processing guarantee says)")
 	fs.BoolVar(&f.asTarget, "as-target", false, "begin windowed replays where the target version would (4.4: last timestamp minus retention)")
-	fs.StringVar(&f.profile, "profile", "", "`PROFILE` streams replays as Kafka Streams does, bulk is the fastest way to the same rows (default streams for --measure, also with --into; bulk for --into alone)")
+	fs.Var(&f.profile, "profile", "`PROFILE` streams replays as Kafka Streams does, bulk is the fastest way to the same rows (default streams for --measure, also with --into; bulk for --into alone)")
 	fs.Var(&f.consumer, "consumer-property", "restore consumer setting under its Java name, repeatable: restore.consumer.max.poll.records=500")
-	fs.IntVar(&f.threads, "threads", 0, "replay `N` partitions in parallel (default as many as cores)")
+	fs.Var(&f.threads, "threads", "replay `N` partitions in parallel (default as many as cores)")
 	fs.Var(&f.memory, "memory", "memory budget of the bulk profile (default 256MiB)")
 	fs.Var(&f.stall, "stall-timeout", "give up after this long without progress (default 1m)")
 }
@@ -147,11 +154,11 @@ func (f *restoreFlags) documentKind() string {
 // options turns the flags into the engine's options.
 func (f *restoreFlags) options(warn func(string)) (restore.Options, error) {
 	o := restore.Options{
-		ApplicationID: f.appID, Guarantee: restore.Guarantee(f.guarantee),
-		Into: f.into, Scratch: f.scratch, StateDir: f.stateDir, Force: f.force, SkipExisting: f.skipExisting, Profile: restore.Profile(f.profile),
-		Threads: f.threads, Memory: int64(f.memory), AsTarget: f.asTarget, StallTimeout: time.Duration(f.stall),
-		FromCheckpoint: f.fromCheckpoint, ToOffset: f.toOffset.or(-1), Isolation: f.isolation, AcceptDerived: f.acceptDerived,
-		Measure: f.measure, SLA: time.Duration(f.sla), Repeat: f.repeat, Project: f.projectThreads, Partitions: f.partitions,
+		ApplicationID: f.appID, Guarantee: restore.Guarantee(f.guarantee.value),
+		Into: f.into, Scratch: f.scratch, StateDir: f.stateDir, Force: f.force, SkipExisting: f.skipExisting, Profile: restore.Profile(f.profile.value),
+		Threads: int(f.threads.or(0)), Memory: int64(f.memory), AsTarget: f.asTarget, StallTimeout: time.Duration(f.stall),
+		FromCheckpoint: f.fromCheckpoint, ToOffset: f.toOffset.or(-1), Isolation: f.isolation.value, AcceptDerived: f.acceptDerived,
+		Measure: f.measure, SLA: time.Duration(f.sla), Repeat: int(f.repeat.or(1)), Project: f.projectThreads, Partitions: f.partitions,
 	}
 	if f.measure && f.into != "" && o.Profile == "" {
 		o.Profile = restore.Streams // measuring is what Kafka Streams would do, wherever it is built
@@ -182,12 +189,9 @@ func (f *restoreFlags) options(warn func(string)) (restore.Options, error) {
 		}
 		o.ProjectFor = append(o.ProjectFor, n)
 	}
-	if f.threads < 0 {
-		return o, op.Errorf(op.Usage, "--threads counts from 1, not %d", f.threads)
-	}
-	for _, n := range append(slices.Clone(f.projectThreads), f.repeat) {
-		if n < 1 {
-			return o, op.Errorf(op.Usage, "--repeat and --project-threads count from 1, not %d", n)
+	for flag, d := range map[string]durationValue{"retention": f.retention, "segment-interval": f.interval, "history-retention": f.history.durationValue} {
+		if time.Duration(d)%time.Millisecond != 0 {
+			return o, op.Errorf(op.Usage, "--%s: Kafka Streams counts in milliseconds", flag)
 		}
 	}
 	if o.Consumer, err = f.consumerSettings(warn); err != nil {
@@ -217,8 +221,8 @@ func (f *restoreFlags) consumerSettings(warn func(string)) (map[string]string, e
 				warn(fmt.Sprintf("--consumer-property %s has no effect on a replay here; known: %s", name, strings.Join(consumerKeys, ", ")))
 				continue
 			}
-			if n, err := strconv.ParseInt(value, 10, 32); err != nil || n < 1 {
-				return nil, op.Errorf(op.Usage, "--consumer-property %s is not a positive number", name)
+			if _, err := parseNumber(value, 1, math.MaxInt32); err != nil {
+				return nil, op.Errorf(op.Usage, "--consumer-property %s: expected a number from 1 to %d", name, math.MaxInt32)
 			}
 			out[name] = value
 		}
@@ -231,10 +235,14 @@ func parseTime(s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
-	if ms, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return time.UnixMilli(ms), nil
+	ms, err := strconv.ParseInt(s, 10, 64)
+	t := time.UnixMilli(ms)
+	if err != nil {
+		t, err = time.Parse(time.RFC3339, s)
 	}
-	t, err := time.Parse(time.RFC3339, s)
+	if err == nil && t.UnixMilli() < 0 {
+		return t, op.Errorf(op.Usage, "--to-time %q is before 1970", s)
+	}
 	if err != nil {
 		return t, op.Errorf(op.Usage, "--to-time %q is neither RFC 3339 (2026-11-29T16:00:00Z) nor milliseconds since 1970", s)
 	}

@@ -29,9 +29,9 @@ func (f *restoreFlags) addStores(o *restore.Options, warn func(string)) error {
 			WithTry("--spec FILE for several stores")
 	}
 	kind := streams.Kind("")
-	if f.kind != "" {
+	if f.kind.value != "" {
 		var err error
-		if kind, err = streams.ParseKind(f.kind); err != nil {
+		if kind, err = streams.ParseKind(f.kind.value); err != nil {
 			return err
 		}
 	}
@@ -39,7 +39,7 @@ func (f *restoreFlags) addStores(o *restore.Options, warn func(string)) error {
 		req := restore.StoreRequest{
 			Store: streams.Store{
 				Name: name, Kind: kind, Headers: f.headers, WithIndex: f.index, Global: f.global || f.globalCopy,
-				Retention: time.Duration(f.retention), SegmentInterval: time.Duration(f.interval), HistoryRetention: time.Duration(f.history),
+				Retention: time.Duration(f.retention), SegmentInterval: time.Duration(f.interval), HistoryRetention: time.Duration(f.history.durationValue),
 			},
 			Topic: f.topic, SourceTopic: f.source, GlobalCopy: f.globalCopy,
 		}
@@ -56,8 +56,8 @@ func (f *restoreFlags) addStores(o *restore.Options, warn func(string)) error {
 func (f *restoreFlags) describing() []string {
 	var set []string
 	for name, given := range map[string]bool{
-		"--topic": f.topic != "", "--kind": f.kind != "", "--headers": f.headers, "--with-index": f.index,
-		"--retention": f.retention != 0, "--segment-interval": f.interval != 0, "--history-retention": f.history != 0,
+		"--topic": f.topic != "", "--kind": f.kind.value != "", "--headers": f.headers, "--with-index": f.index,
+		"--retention": f.retention != 0, "--segment-interval": f.interval != 0, "--history-retention": f.history.durationValue != 0,
 		"--subtopology": f.subtopology.set, "--global": f.global, "--global-copy": f.globalCopy, "--source-topic": f.source,
 	} {
 		if given {

@@ -28,7 +28,8 @@ comment, for you to vouch for, unless --accept-derived.`
 type specFlags struct {
 	kafka                     kafkaFlags
 	appID, stateDir, topology string
-	guarantee, target         string
+	guarantee                 choiceValue
+	target                    string
 	acceptDerived, plain      bool
 	out                       outputFlag
 }
@@ -55,13 +56,14 @@ func newSpec(a *app) *cobra.Command {
 		f.kafka.register(cmd)
 	})
 	section(cmd, "The specification", func(fs *pflag.FlagSet) {
-		fs.StringVar(&f.guarantee, "processing-guarantee", "", "state the `GUARANTEE`: at_least_once or exactly_once_v2")
+		f.guarantee.choices = []string{spec.AtLeastOnce, spec.ExactlyOnce}
+		fs.Var(&f.guarantee, "processing-guarantee", "state the `GUARANTEE`: at_least_once or exactly_once_v2")
 		fs.StringVar(&f.target, "target-kafka", "", "state the Kafka `VERSION` of the application")
 		fs.BoolVar(&f.acceptDerived, "accept-derived", false, "write derived values as if they were stated")
 		fs.BoolVar(&f.plain, "plain", false, "leave out the comments")
 		f.out.register(cmd, formatYAML, formatJSON)
 	})
-	complete(cmd, "processing-guarantee", []string{spec.AtLeastOnce, spec.ExactlyOnce})
+	complete(cmd, "processing-guarantee", f.guarantee.choices)
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error { return a.spec(cmd.Context(), &f) })
 	return cmd
 }
@@ -123,11 +125,6 @@ func (a *app) collectSpec(ctx context.Context, f *specFlags, warn func(string)) 
 func (f *specFlags) stated() (*spec.Spec, error) {
 	from := spec.Source{Text: "as given", Certain: true}
 	s := &spec.Spec{From: map[spec.Field]spec.Source{}}
-	switch f.guarantee {
-	case "", spec.AtLeastOnce, spec.ExactlyOnce:
-	default:
-		return nil, op.Errorf(op.Usage, "unknown processing guarantee %q", f.guarantee).WithTry("%s or %s", spec.AtLeastOnce, spec.ExactlyOnce)
-	}
 	if f.target != "" {
 		v, err := streams.ParseVersion(f.target)
 		if err == nil {
@@ -139,7 +136,7 @@ func (f *specFlags) stated() (*spec.Spec, error) {
 	}
 	for field, v := range map[spec.Field]struct{ to, value *string }{
 		spec.FieldApplicationID: {&s.ApplicationID, &f.appID},
-		spec.FieldGuarantee:     {&s.Guarantee, &f.guarantee},
+		spec.FieldGuarantee:     {&s.Guarantee, &f.guarantee.value},
 		spec.FieldKafkaVersion:  {&s.KafkaVersion, &f.target},
 	} {
 		if *v.value != "" {

@@ -4,28 +4,40 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"sstool/internal/op"
 )
 
-// bytesValue is a flag that holds a size: 256MiB, 1GB, 64k, 1048576.
-type bytesValue int64
+// memoryValue is a flag that holds a memory budget: 256MiB, 1GB, 64m. The zero
+// value is not given; less than minMemory cannot be given.
+type memoryValue int64
 
-func (v *bytesValue) String() string {
+// minMemory is the least that a replay gets along with.
+const minMemory = 16 << 20
+
+func (v *memoryValue) String() string {
 	if *v == 0 {
 		return ""
 	}
 	return humanBytes(int64(*v))
 }
-func (v *bytesValue) Type() string { return "size" }
-func (v *bytesValue) Set(s string) (err error) {
+func (v *memoryValue) Type() string { return "size" }
+func (v *memoryValue) expects() string {
+	return "a size like 256MiB or 1GB, from " + humanBytes(minMemory) + " on"
+}
+func (v *memoryValue) Set(s string) (err error) {
 	n, err := parseBytes(s)
+	if err == nil && n < minMemory {
+		err = fmt.Errorf("%q is too little: at least %s is needed", s, humanBytes(minMemory))
+	}
 	if err == nil {
-		*v = bytesValue(n)
+		*v = memoryValue(n)
 	}
 	return err
 }
@@ -54,13 +66,17 @@ func parseBytes(s string) (int64, error) {
 		return 0, bad
 	}
 	f, err := strconv.ParseFloat(num, 64)
-	if err != nil || f < 0 || math.IsNaN(f) || f*factor >= math.MaxInt64 {
+	switch {
+	case errors.Is(err, strconv.ErrRange) || err == nil && f*factor >= math.MaxInt64:
+		return 0, fmt.Errorf("%q is too large", s)
+	case err != nil || f < 0 || math.IsNaN(f):
 		return 0, bad
 	}
 	return int64(math.Round(f * factor)), nil
 }
 
 // durationValue is a flag that holds a duration: Go's syntax plus d for days.
+// The zero value is not given; nothing at all cannot be given.
 type durationValue time.Duration
 
 func (v *durationValue) String() string {
@@ -72,8 +88,23 @@ func (v *durationValue) String() string {
 func (v *durationValue) Type() string { return "duration" }
 func (v *durationValue) Set(s string) error {
 	d, err := parseDuration(s)
+	if err == nil && d == 0 {
+		err = fmt.Errorf("%q is no time at all", s)
+	}
 	if err == nil {
 		*v = durationValue(d)
+	}
+	return err
+}
+func (v *durationValue) expects() string { return "a duration like 90s, 1h30m or 7d" }
+
+// zeroDurationValue is a durationValue that may be nothing at all.
+type zeroDurationValue struct{ durationValue }
+
+func (v *zeroDurationValue) Set(s string) error {
+	d, err := parseDuration(s)
+	if err == nil {
+		v.durationValue = durationValue(d)
 	}
 	return err
 }
@@ -82,11 +113,15 @@ func (v *durationValue) Set(s string) error {
 // here and are refused.
 func parseDuration(s string) (time.Duration, error) {
 	bad := fmt.Errorf("%q is not a duration like 90s, 1h30m or 7d", s)
+	long := fmt.Errorf("%q is longer than 270 years", s)
 	rest, days := strings.TrimSpace(s), 0.0
 	if i := strings.IndexByte(rest, 'd'); i >= 0 {
 		n, err := strconv.ParseFloat(rest[:i], 64)
-		if err != nil || n < 0 || n > 100_000 || strings.Trim(rest[:i], "0123456789.") != "" {
+		if strings.Trim(rest[:i], "0123456789.") != "" || err != nil && !errors.Is(err, strconv.ErrRange) {
 			return 0, bad
+		}
+		if err != nil || n > 100_000 {
+			return 0, long
 		}
 		days, rest = n, rest[i+1:]
 	} else if rest == "" {
@@ -95,16 +130,23 @@ func parseDuration(s string) (time.Duration, error) {
 	var d time.Duration
 	if rest != "" {
 		var err error
-		if d, err = time.ParseDuration(rest); err != nil || d < 0 || strings.HasPrefix(rest, "-") {
+		d, err = time.ParseDuration(rest)
+		if err != nil && goDuration.MatchString(rest) {
+			return 0, long
+		}
+		if err != nil || d < 0 || strings.HasPrefix(rest, "-") {
 			return 0, bad
 		}
 	}
 	extra := time.Duration(days * 24 * float64(time.Hour))
 	if d > math.MaxInt64-extra {
-		return 0, bad
+		return 0, long
 	}
 	return d + extra, nil
 }
+
+// goDuration is the form of a duration; what has it and is refused is too long.
+var goDuration = regexp.MustCompile(`^([0-9]+\.?[0-9]*(ns|us|µs|ms|s|m|h))+$`)
 
 // partitionsValue is a flag that holds a set of partitions: 0,2-5.
 type partitionsValue []int32
@@ -137,6 +179,9 @@ func parsePartitions(s string) ([]int32, error) {
 		to := from
 		if err == nil && isRange {
 			to, err = strconv.ParseUint(hi, 10, 32)
+		}
+		if errors.Is(err, strconv.ErrRange) {
+			return nil, fmt.Errorf("%q: no partition is beyond %d", s, maxPartition)
 		}
 		if err != nil || from > to {
 			return nil, fmt.Errorf("%q is not a list of partitions like 0,2-5", s)
@@ -183,10 +228,11 @@ func (v propertiesValue) parse(flag string) (map[string]string, error) {
 	return out, nil
 }
 
-// numberValue is a flag that holds a number from 0 on, or nothing.
+// numberValue is a flag that holds a whole number, or nothing.
 type numberValue struct {
-	n   int64
-	set bool
+	n        int64
+	set      bool
+	min, max int64 // max 0: as large as a number gets
 }
 
 func (v *numberValue) String() string {
@@ -195,14 +241,14 @@ func (v *numberValue) String() string {
 	}
 	return strconv.FormatInt(v.n, 10)
 }
-func (v *numberValue) Type() string { return "number" }
+func (v *numberValue) Type() string    { return "number" }
+func (v *numberValue) expects() string { return fmt.Sprintf("a whole number from %d on", v.min) }
 func (v *numberValue) Set(s string) error {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n < 0 {
-		return fmt.Errorf("%q is not a number from 0 on", s)
+	n, err := parseNumber(s, v.min, v.max)
+	if err == nil {
+		v.n, v.set = n, true
 	}
-	v.n, v.set = n, true
-	return nil
+	return err
 }
 
 // or is the number, or what stands for nothing.
@@ -211,4 +257,80 @@ func (v numberValue) or(none int64) int64 {
 		return none
 	}
 	return v.n
+}
+
+// parseNumber reads a whole number between least and most; most 0 is no bound.
+func parseNumber(s string, least, most int64) (int64, error) {
+	if most == 0 {
+		most = math.MaxInt64
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(s, "-"), err == nil && n > most:
+		return 0, fmt.Errorf("%q is larger than %d", s, most)
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		return 0, fmt.Errorf("%q is not a whole number", s)
+	case err != nil || n < least:
+		return 0, fmt.Errorf("counts from %d, not %s", least, s)
+	}
+	return n, nil
+}
+
+// numbersValue is a flag that holds numbers from 1 on, separated by commas.
+type numbersValue []int
+
+func (v *numbersValue) String() string {
+	var parts []string
+	for _, n := range *v {
+		parts = append(parts, strconv.Itoa(n))
+	}
+	return strings.Join(parts, ",")
+}
+func (v *numbersValue) Type() string    { return "list" }
+func (v *numbersValue) expects() string { return "numbers from 1 on, like 1,2,4" }
+func (v *numbersValue) Set(s string) error {
+	for part := range strings.SplitSeq(s, ",") {
+		n, err := parseNumber(strings.TrimSpace(part), 1, maxPartition)
+		if err != nil {
+			return err
+		}
+		*v = append(*v, int(n))
+	}
+	return nil
+}
+
+// namesValue is a flag that holds names separated by commas, repeatable.
+type namesValue []string
+
+func (v *namesValue) String() string  { return strings.Join(*v, ",") }
+func (v *namesValue) Type() string    { return "list" }
+func (v *namesValue) expects() string { return "names separated by commas" }
+func (v *namesValue) Set(s string) error {
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return errors.New("a name has no control characters")
+	}
+	for name := range strings.SplitSeq(s, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			return fmt.Errorf("%q has an empty name", s)
+		}
+		*v = append(*v, name)
+	}
+	return nil
+}
+
+// choiceValue is a flag that holds one of a few words, or nothing.
+type choiceValue struct {
+	value   string
+	choices []string
+}
+
+func (v *choiceValue) String() string  { return v.value }
+func (v *choiceValue) Type() string    { return "choice" }
+func (v *choiceValue) expects() string { return strings.Join(v.choices, "|") }
+func (v *choiceValue) Set(s string) error {
+	if !slices.Contains(v.choices, s) {
+		return fmt.Errorf("%q is not one of %s", s, v.expects())
+	}
+	v.value = s
+	return nil
 }
