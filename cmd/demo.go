@@ -2,9 +2,13 @@ package cmd
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +44,7 @@ func newDemo(a *app) *cobra.Command {
 		Short:       "watch a restore being measured, on an embedded Kafka",
 		Long:        demoLong,
 		Example:     "  sstool demo\n  sstool demo --listen 127.0.0.1:9092 --keep",
-		Annotations: exits([]exit{{0, "ok"}, {1, "failed"}, {2, "wrong flags"}, {130, "interrupted"}}),
+		Annotations: exits([]exit{{0, "ok"}, {1, "failed"}, {2, "wrong flags"}, {14, "--dir holds the state directory of another demo"}, {130, "interrupted"}}),
 		Args:        noArgs,
 	}
 	section(cmd, "The demo", func(fs *pflag.FlagSet) {
@@ -58,6 +62,9 @@ func newDemo(a *app) *cobra.Command {
 
 // demo is the command: cluster → restore --measure → suggestions.
 func (a *app) demo(ctx context.Context, f *demoFlags) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
 	if rocksVersion() == "" {
 		return op.Errorf(op.Failed, "this sstool was built without RocksDB (CGO_ENABLED=0), which the demo restores into").
 			WithTry("make build")
@@ -83,23 +90,24 @@ func (a *app) demo(ctx context.Context, f *demoFlags) (err error) {
 			return op.Errorf(op.Failed, "demo directory: %w", err)
 		}
 	}
-	fmt.Fprintf(a.io.Err, "$ sstool restore --measure --bootstrap-server %s --spec %s\n", cluster.Bootstrap(), spec)
+	a.tell(f, "$ sstool restore --measure --bootstrap-server %s --spec %s", cluster.Bootstrap(), spec)
 	measure := restoreFlags{kafka: kafkaFlags{bootstrap: cluster.Bootstrap()}, spec: spec, measure: true, scratch: dir, out: f.out, progress: f.progress}
 	if err := a.restore(ctx, &measure); err != nil {
 		return err
 	}
 	if !f.keep {
-		fmt.Fprintf(a.io.Err, "\nNext: keep it up with `sstool demo --keep` and, in another terminal, try\n")
-		a.suggest(demoAddress)
+		a.tell(f, "\nNext: keep it up with `sstool demo --keep` and, in another terminal, try")
+		a.suggest(f, demoAddress)
 		return nil
 	}
 	state := filepath.Join(dir, "state")
 	if err := a.buildState(ctx, f, cluster.Bootstrap(), spec, state); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.io.Err, "\nKafka listens on %s, the state directory is %s. In another terminal, try\n", cluster.Bootstrap(), state)
-	a.suggest(cluster.Bootstrap())
-	fmt.Fprintf(a.io.Err, "  sstool spec --state-dir %s --application-id %s\nCtrl-C ends the demo.\n", state, demo.ApplicationID)
+	a.tell(f, "\nKafka listens on %s, the state directory is %s. In another terminal, try", cluster.Bootstrap(), state)
+	a.suggest(f, cluster.Bootstrap())
+	a.tell(f, "  sstool spec --state-dir %s --application-id %s", state, demo.ApplicationID)
+	a.tell(f, "Ctrl-C ends the demo.")
 	if err := os.WriteFile(filepath.Join(dir, "ready"), nil, 0o644); err != nil {
 		return op.Errorf(op.Failed, "demo directory: %w", err)
 	}
@@ -112,12 +120,53 @@ func (a *app) demo(ctx context.Context, f *demoFlags) (err error) {
 const demoAddress = "127.0.0.1:9092"
 
 // suggest prints the next commands; they need nothing but the address.
-func (a *app) suggest(addr string) {
+func (a *app) suggest(f *demoFlags, addr string) {
 	of := fmt.Sprintf("--bootstrap-server %s --application-id %s", addr, demo.ApplicationID)
 	store := "--store " + demo.MainStore
-	fmt.Fprintf(a.io.Err, "  sstool restore --measure --profile bulk %s %s\n", of, store)
-	fmt.Fprintf(a.io.Err, "  sstool restore --into ./state --kind timestamped-kv --subtopology 0 %s %s\n", of, store)
-	fmt.Fprintf(a.io.Err, "  sstool spec %s\n", of)
+	a.tell(f, "  sstool restore --measure --profile bulk %s %s", of, store)
+	a.tell(f, "  sstool restore --into ./state --kind timestamped-kv --subtopology 0 %s %s", of, store)
+	a.tell(f, "  sstool spec %s", of)
+}
+
+// tell prints a line beside the report; with --progress json it is an event too.
+func (a *app) tell(f *demoFlags, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if f.progress.value != "json" {
+		fmt.Fprintln(a.io.Err, text)
+		return
+	}
+	if b, err := json.Marshal(op.Event{Type: op.Item, Name: "demo", Message: strings.TrimSpace(text)}); err == nil {
+		fmt.Fprintf(a.io.Err, "%s\n", b)
+	}
+}
+
+// check refuses what cannot work before anything is started.
+func (f *demoFlags) check() error {
+	if f.listen != "" {
+		host, port, err := net.SplitHostPort(f.listen)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		if err != nil || host == "" {
+			return op.Errorf(op.Usage, "--listen %q is not HOST:PORT", f.listen).WithTry("--listen %s", demoAddress)
+		}
+	}
+	if err := checkDir("--dir", f.dir); err != nil || f.dir == "" {
+		return err
+	}
+	state := filepath.Join(f.dir, "state")
+	list, err := os.ReadDir(state)
+	if err != nil && !os.IsNotExist(err) {
+		return op.Errorf(op.Failed, "demo directory: %w", err)
+	}
+	if len(list) > 0 {
+		return op.Errorf(op.Precondition, "%s is the state directory of another demo, whose cluster is gone", state).
+			WithTry("another --dir, or remove %s", state)
+	}
+	if err := os.Remove(filepath.Join(f.dir, "ready")); err != nil && !os.IsNotExist(err) {
+		return op.Errorf(op.Failed, "demo directory: %w", err)
+	}
+	return nil
 }
 
 // workDir is where the demo's files go, and what to call at the end.

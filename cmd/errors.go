@@ -64,6 +64,9 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 	return code
 }
 
+// warn prints a warning that no engine sent.
+func (a *app) warn(text string) { fmt.Fprintf(a.io.Err, "warning: %s\n", printable(text)) }
+
 // messageOf is the error's text; of an interruption, where it happened.
 func messageOf(err error) string {
 	if !errors.Is(err, context.Canceled) {

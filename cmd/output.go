@@ -51,6 +51,12 @@ func (f *outputFlag) String() string  { return string(f.value) }
 func (f *outputFlag) Type() string    { return "format" }
 func (f *outputFlag) expects() string { return f.list() }
 
+// other says whether s is a format, but of other commands.
+func (f *outputFlag) other(s string) bool {
+	formats := []format{formatTable, formatWide, formatJSON, formatJSONL, formatCSV, formatTSV, formatYAML}
+	return slices.Contains(formats, format(s)) && !slices.Contains(f.allowed, format(s))
+}
+
 // Set implements pflag.Value.
 func (f *outputFlag) Set(s string) error {
 	if !slices.Contains(f.allowed, format(s)) {

@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,8 +19,14 @@ func (a *app) resolve(cmd *cobra.Command) error {
 		return err
 	}
 	ctx, err := a.context()
-	if err != nil {
+	switch {
+	case err == nil:
+	case takesContext(cmd) || a.given["config"] || a.given["context"]:
 		return err
+	default:
+		// It would take nothing from the context: help has to work all the more.
+		a.warn(err.Error())
+		return nil
 	}
 	for _, s := range ctx.settings {
 		f := cmd.Flags().Lookup(s.key)
@@ -45,11 +52,20 @@ func (a *app) fromEnv(cmd *cobra.Command) error {
 		if v == "" {
 			return
 		}
+		if out, ok := f.Value.(*outputFlag); ok && out.other(v) {
+			a.warn(fmt.Sprintf("%s: %s has no format %s, only %s: it prints %s", envName(f.Name), cmd.CommandPath(), v, out.list(), out.value))
+			return
+		}
 		if err := cmd.Flags().Set(f.Name, v); err != nil {
 			first = op.Errorf(op.Usage, "environment variable %s: not a value for --%s, expected %s", envName(f.Name), f.Name, expects(f.Value))
 		}
 	})
 	return first
+}
+
+// takesContext says whether a context could set a flag of cmd.
+func takesContext(cmd *cobra.Command) bool {
+	return slices.ContainsFunc(contextKeys, func(key string) bool { return cmd.Flags().Lookup(key) != nil })
 }
 
 // expects says what a flag's value may be.

@@ -13,13 +13,16 @@ import (
 )
 
 // Main runs the process's command line and returns its exit code. The first
-// Ctrl-C (or SIGTERM) asks the command to stop where it is safe, the second
+// Ctrl-C, SIGTERM or SIGHUP (unless nohup ignores it) asks the command to stop where it is safe, the second
 // ends the process at once.
 func Main() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	defer signal.Stop(signals)
 	go func() {
 		<-signals

@@ -50,6 +50,12 @@ func code(t *testing.T, cmd *exec.Cmd) int {
 }
 
 func TestFirstInterruptStopsTheCommand(t *testing.T) {
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(s.String(), func(t *testing.T) { interrupted(t, s) })
+	}
+}
+
+func interrupted(t *testing.T, s os.Signal) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +68,7 @@ func TestFirstInterruptStopsTheCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := cmd.Process.Signal(s); err != nil {
 		t.Fatal(err)
 	}
 	if got := code(t, cmd); got != 130 || !strings.Contains(stderr.String(), "stopping cleanly") {

@@ -83,11 +83,12 @@ func (c *Cluster) fill(ctx context.Context, o Options, sink op.Sink) error {
 				}
 			}
 		}
-		if err := c.kafka.Produce(ctx, topic, "lz4", count); err != nil {
-			return op.Errorf(op.Failed, "fill demo topic %s: %w", topic, err)
+		err := c.kafka.Produce(ctx, topic, "lz4", count)
+		if stopped := ctx.Err(); stopped != nil { // however Produce puts it
+			return fmt.Errorf("fill demo topic %s: %w", topic, stopped)
 		}
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("fill demo topic %s: %w", topic, err)
+		if err != nil {
+			return op.Errorf(op.Failed, "fill demo topic %s: %w", topic, err)
 		}
 	}
 	return nil

@@ -1,11 +1,13 @@
 package demo
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"sstool/internal/kafkatest"
+	"sstool/internal/op"
 	"sstool/internal/spec"
 	"sstool/internal/streams"
 )
@@ -82,6 +84,21 @@ func TestSameSeedSameRecords(t *testing.T) {
 			if string(a[i].Key) != string(b[i].Key) || string(a[i].Value) != string(b[i].Value) {
 				t.Fatalf("%s: record %d differs between two runs", st.name, i)
 			}
+		}
+	}
+}
+
+func TestInterruptedWhileFilling(t *testing.T) {
+	for _, at := range []op.EventType{op.Phase, op.Progress} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_, err := Start(ctx, Options{Records: 1_000_000, Now: time.Now()}, func(e op.Event) {
+			if e.Type == at {
+				cancel()
+			}
+		})
+		if op.KindOf(err) != op.Declined {
+			t.Errorf("cancelled at the first %s: %v is %v, want declined", at, err, op.KindOf(err))
 		}
 	}
 }
