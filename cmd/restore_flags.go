@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -41,7 +42,8 @@ type restoreFlags struct {
 	projectThreads                                                                     numbersValue
 	projectSizes                                                                       namesValue
 
-	note string // what onlyGiven left out
+	note  string // what onlyGiven left out
+	stdin io.Reader
 }
 
 func (f *restoreFlags) register(cmd *cobra.Command) {
@@ -67,7 +69,7 @@ func (f *restoreFlags) register(cmd *cobra.Command) {
 func (f *restoreFlags) registerWhat(fs *pflag.FlagSet) {
 	fs.StringVar(&f.appID, "application-id", "", "application.id of the Kafka Streams application, `ID`")
 	fs.Var(&f.stores, "store", "the store's `NAME`; with --spec only these stores of it")
-	fs.StringVar(&f.spec, "spec", "", "store specification `FILE` of the whole application; sstool spec writes it")
+	fs.StringVar(&f.spec, "spec", "", "store specification `FILE` of the whole application; sstool spec writes it, as YAML or JSON; - is stdin")
 	fs.StringVar(&f.topic, "topic", "", "exact changelog `TOPIC` instead of <application-id>-<store>-changelog")
 	fs.Var(&f.partitions, "partitions", "only these partitions: 0,2-5")
 	fs.Var(&f.tasks, "task", "only this `TASK`: 1_3")

@@ -73,14 +73,14 @@ func (f *restoreFlags) describing() []string {
 func (f *restoreFlags) fromSpec(o *restore.Options) error {
 	if set := f.describing(); len(set) > 0 {
 		return op.Errorf(op.Usage, "%s and --spec both describe a store", strings.Join(set, ", ")).
-			WithTry("state it in %s", f.spec)
+			WithTry("state it in %s", f.specName())
 	}
-	s, err := spec.Load(f.spec)
+	s, err := f.loadSpec()
 	if err != nil {
 		return err
 	}
 	if o.ApplicationID != "" && o.ApplicationID != s.ApplicationID {
-		return op.Errorf(op.Usage, "--application-id is %q and %s is of %q", o.ApplicationID, f.spec, s.ApplicationID)
+		return op.Errorf(op.Usage, "--application-id is %q and %s is of %q", o.ApplicationID, f.specName(), s.ApplicationID)
 	}
 	o.ApplicationID = s.ApplicationID
 	if o.Guarantee == "" {
@@ -88,15 +88,15 @@ func (f *restoreFlags) fromSpec(o *restore.Options) error {
 	}
 	if f.target == "" && s.KafkaVersion != "" {
 		if o.Target, err = streams.ParseVersion(s.KafkaVersion); err != nil {
-			return fmt.Errorf("%s: %w", f.spec, err)
+			return fmt.Errorf("%s: %w", f.specName(), err)
 		}
 	}
 	for i := range s.Stores {
-		o.Siblings = append(o.Siblings, request(&s.Stores[i], true))
+		o.Siblings = append(o.Siblings, request(&s.Stores[i], f.acceptDerived))
 	}
 	for _, name := range f.stores {
 		if _, ok := s.Store(name); !ok {
-			return op.Errorf(op.NotFound, "%s has no store %q; it has: %s", f.spec, name, strings.Join(names(s), ", "))
+			return op.Errorf(op.NotFound, "%s has no store %q; it has: %s", f.specName(), name, strings.Join(names(s), ", "))
 		}
 	}
 	for _, r := range o.Siblings {
@@ -105,6 +105,23 @@ func (f *restoreFlags) fromSpec(o *restore.Options) error {
 		}
 	}
 	return nil
+}
+
+// loadSpec reads the specification, whose values are all stated, or those of a
+// JSON document partly derived.
+func (f *restoreFlags) loadSpec() (*spec.Spec, error) {
+	if f.spec == "-" && f.stdin != nil {
+		return spec.Parse(f.specName(), f.stdin)
+	}
+	return spec.Load(f.spec)
+}
+
+// specName is the specification in messages.
+func (f *restoreFlags) specName() string {
+	if f.spec == "-" {
+		return "standard input"
+	}
+	return f.spec
 }
 
 // fromStateDir completes the stores from what an existing state directory says

@@ -157,6 +157,10 @@ func (a *app) specFromTopology(f *specFlags) (*spec.Spec, error) {
 			return nil, op.Errorf(op.Failed, "topology: %w", err)
 		}
 		defer file.Close()
+		if info, err := file.Stat(); err == nil && info.IsDir() {
+			return nil, op.Errorf(op.Usage, "topology: %s is a directory, expected the text of Topology#describe()", f.topology).
+				WithTry("--state-dir %s reads a state directory", f.topology)
+		}
 		in = file
 	}
 	m, err := topology.Parse(in)

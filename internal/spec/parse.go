@@ -35,13 +35,18 @@ func Load(path string) (*Spec, error) {
 		return nil, &op.Error{Kind: kind, What: "read specification", Err: err}
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, op.Errorf(op.Usage, "%s is a directory, expected a specification file", path).
+			WithTry("sstool spec --state-dir %s writes one", path)
+	}
 	return Parse(filepath.Base(path), f)
 }
 
 // Parse reads a specification. It is strict: unknown keys, values of the wrong
 // form, duplicates and fields that do not fit a store's kind are op.Usage
 // errors with their line. What is left out is not an error: see Missing.
-// Values come out certain, with their line as source.
+// Values come out certain, with their line as source. The JSON document of
+// sstool spec is read too; what was derived there stays derived.
 func Parse(name string, r io.Reader) (*Spec, error) {
 	p := parser{name: name}
 	b, err := io.ReadAll(io.LimitReader(r, maxSpec+1))
@@ -64,6 +69,9 @@ func Parse(name string, r io.Reader) (*Spec, error) {
 	}
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
 		return nil, p.fail(0, "not a mapping")
+	}
+	if n := doc.Content[0]; isDocument(n) {
+		return p.document(n)
 	}
 	return p.spec(doc.Content[0])
 }

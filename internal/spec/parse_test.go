@@ -135,6 +135,7 @@ func TestDurations(t *testing.T) {
 // being printed and read again.
 func FuzzParse(f *testing.F) {
 	f.Add(orders)
+	f.Add(`{"kind":"spec","version":1,"application_id":"o","stores":[{"name":"a","global":true,"global_copy":true,"topic":"t","from":{"kind":{"text":"x","certain":false}}}]}`)
 	f.Add("application-id: &a orders\nstores: [{name: *a}]\n")
 	f.Add("application-id: '1'\nstores:\n- name: null-\n  kind: versioned\n  history-retention: 0s\n")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -146,7 +147,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		var b bytes.Buffer
-		if err := Print(&b, s, PrintOptions{}); err != nil {
+		if err := Print(&b, s, PrintOptions{AcceptDerived: true}); err != nil {
 			t.Fatal(err)
 		}
 		printed := b.String()
@@ -158,4 +159,41 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%+v was printed as\n%s", s, printed)
 		}
 	})
+}
+
+// TestParseDocument reads what sstool spec -o json writes.
+func TestParseDocument(t *testing.T) {
+	const text = `{"kind":"spec","version":1,"application_id":"orders","processing_guarantee":null,"kafka_version":"4.4","stores":[
+ {"name":"clicks","kind":"window","kind_candidates":[],"headers":false,"subtopology":1,"global":false,"global_copy":false,"topic":null,
+  "source_topic":false,"retention":"20m","segment_interval":"10m","history_retention":null,"with_index":false,"missing":[],
+  "from":{"kind":{"text":"rows","certain":true},"retention":{"text":"retention.ms","certain":false}},"notes":["a note"]},
+ {"name":"regions","kind":"kv","subtopology":null,"global":true,"global_copy":true,"topic":"regions","with_index":false,"from":{},"notes":[]},
+ {"name":"emitted","kind":"time-ordered-window","subtopology":2,"retention":"2h","segment_interval":"1h","with_index":false,
+  "from":{"with-index":{"text":"rows","certain":true}},"notes":[]}],"from":{},"notes":[]}`
+	s, err := Parse("orders.json", strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "stores", summaries(s), []string{"clicks window sub=1 interval=10m retention=20m", "regions kv global topic=regions", "emitted time-ordered-window sub=2 interval=1h retention=2h index=false"})
+	if !s.Stores[1].GlobalCopy {
+		t.Error("regions is no copy")
+	}
+	if got := s.Stores[0].Uncertain(); !slices.Equal(got, []Field{FieldRetention}) {
+		t.Errorf("uncertain: %v, want what was derived: retention", got)
+	}
+	if got := s.Stores[2].Missing(); len(got) > 0 {
+		t.Errorf("missing %v, but with_index is certainly false", got)
+	}
+	for _, bad := range []string{
+		strings.Replace(text, `"version":1`, `"version":2`, 1),
+		strings.Replace(text, `"topic":null`, `"colour":"red"`, 1),
+		strings.Replace(text, `"from":{"kind"`, `"from":[],"x":{"kind"`, 1),
+		strings.Replace(text, `"name":"clicks"`, `"name":null`, 1),
+		`{"kind":"spec","version":1,"application_id":"orders","stores":[1]}`,
+		`{"kind":"spec","version":1,"application_id":"orders"}`,
+	} {
+		if _, err := Parse("orders.json", strings.NewReader(bad)); op.KindOf(err) != op.Usage {
+			t.Errorf("%.60s…: %v, want a usage error", bad, err)
+		}
+	}
 }
