@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"sstool/internal/op"
@@ -13,7 +14,7 @@ import (
 // values that differ are an op.Usage error that names both. When a source
 // knows all stores, those that only topics suggest are left out and named; a
 // store that a state directory should have and has not is derived to be in
-// memory.
+// memory, also when nobody tells its sub-topology.
 func Merge(specs ...*Spec) (*Spec, error) {
 	if len(specs) == 0 {
 		return nil, op.Errorf(op.Usage, "nothing to read stores from").
@@ -65,18 +66,32 @@ func Merge(specs ...*Spec) (*Spec, error) {
 
 // missed takes a store that is not in its task directories to be in memory.
 func (s *Store) missed(tasks map[int]string) {
-	if s.onDisk || s.Global || s.Subtopology == nil || s.From[FieldKind].Certain {
+	if s.onDisk || s.Global || len(tasks) == 0 || s.From[FieldKind].Certain {
 		return
 	}
-	dirs, read := tasks[*s.Subtopology]
-	if !read {
+	if s.Kind == streams.Versioned || s.Kind == streams.Suppress { // never in memory; not on disk anyway
 		return
 	}
 	if s.Kind == "" && len(s.Candidates) > 0 && !slices.Contains(s.Candidates, streams.InMemory) {
 		return
 	}
+	why := "not in the task directories %s; a suppression buffer is not either"
+	var dirs string
+	if s.Subtopology != nil {
+		var read bool
+		if dirs, read = tasks[*s.Subtopology]; !read {
+			return
+		}
+	} else {
+		why = "a changelog, but not in the task directories %s: in memory, a suppression buffer, or of a sub-topology without a task here"
+		var all []string
+		for _, sub := range slices.Sorted(maps.Keys(tasks)) {
+			all = append(all, tasks[sub])
+		}
+		dirs = some(all)
+	}
 	s.Kind = streams.InMemory
-	s.set(FieldKind, derived("not in the task directories %s; a suppression buffer is not either", dirs))
+	s.set(FieldKind, derived(why, dirs))
 }
 
 // known says whether no complete source misses the store, or a certain source

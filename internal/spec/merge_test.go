@@ -167,6 +167,53 @@ func TestMergeRules(t *testing.T) {
 	}
 }
 
+// TestMergeMissingOnDisk: a changelog whose store is in no task directory is of
+// a store in memory, with and without a topology.
+func TestMergeMissingOnDisk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "app")
+	for _, path := range []string{"0_0/rocksdb/a", "1_0/rocksdb/b"} {
+		if err := os.MkdirAll(filepath.Join(dir, path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	disk, err := FromStateDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compact := map[string]string{"cleanup.policy": "compact"}
+	topics, err := FromTopics("app", []TopicFacts{
+		{"app-a-changelog", 1, compact}, {"app-cache-changelog", 1, compact},
+		{"app-prices-changelog", 1, map[string]string{"cleanup.policy": "compact", "min.compaction.lag.ms": "88200000"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, order := range [][]*Spec{{disk, topics}, {topics, disk}} {
+		s, err := Merge(order...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cache, ok := s.Store("cache")
+		if src := cache.From[FieldKind]; !ok || cache.Kind != streams.InMemory || src.Certain || !strings.Contains(src.Text, "0_0, 1_0") {
+			t.Errorf("cache is %q (%+v), want in-memory, derived from the task directories", cache.Kind, src)
+		}
+		if m := cache.Missing(); len(m) > 0 {
+			t.Errorf("cache lacks %v", m)
+		}
+		if a, _ := s.Store("a"); a.Kind == streams.InMemory {
+			t.Error("a is on disk")
+		}
+		if p, _ := s.Store("prices"); p.Kind != streams.Versioned {
+			t.Errorf("prices is %s: versioned stores are never in memory", p.Kind)
+		}
+	}
+	if s, err := Merge(topics); err != nil {
+		t.Fatal(err)
+	} else if cache, _ := s.Store("cache"); cache.Kind != "" {
+		t.Errorf("without a state directory cache is %s", cache.Kind)
+	}
+}
+
 func TestMergeConflicts(t *testing.T) {
 	base := stated(t, "  - {name: a, kind: session, subtopology: 4}\n")
 	for name, c := range map[string]struct{ other, want string }{
