@@ -59,7 +59,7 @@ func newRestore(a *app) *cobra.Command {
 	f.register(cmd)
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
 		f.note, f.stdin = f.onlyGiven(a.given), a.io.In
-		return a.restore(cmd.Context(), &f)
+		return f.specHint(a.restore(cmd.Context(), &f))
 	})
 	return cmd
 }
