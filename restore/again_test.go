@@ -3,6 +3,7 @@
 package restore
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -72,5 +73,24 @@ func TestForcedIsContinuedOnce(t *testing.T) {
 	}
 	if got := states(); got != "restored, restored" {
 		t.Errorf("forced again: %s", got)
+	}
+}
+
+// What was not measured is null in JSON, never 0.
+func TestUnmeasuredIsNull(t *testing.T) {
+	k := newWorld(t, kafkatest.Options{})
+	k.changelog(t, "s", 1, numbered(0, 0, 100, 50))
+	o := options(memDir(t), kv("s"))
+	for _, c := range []struct{ state, rows string }{{"restored", `"live_keys":50`}, {"done before", `"live_keys":null`}} {
+		res := k.mustRestore(t, o)
+		data, err := json.Marshal(res)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{`"state":"` + c.state + `"`, c.rows, `"stream_time":null`, `"records":`} {
+			if !strings.Contains(string(data), want) {
+				t.Errorf("%s: %s is not in %s", c.state, want, data)
+			}
+		}
 	}
 }

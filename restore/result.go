@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,7 +74,9 @@ type PartitionResult struct {
 	From       int64        `json:"from"`
 	To         int64        `json:"to"`
 	Started    string       `json:"started_at_because"` // "" when at the log start
-	State      string       `json:"state"`              // restored, resumed, done before
+	State      string       `json:"state"`              // restored, resumed, done before, left as it was, not restored
+	// Unmeasured says why rows, live keys and superseded records are not known.
+	Unmeasured string `json:"unmeasured,omitempty"`
 	Counts
 	Elapsed      float64      `json:"elapsed_seconds"`
 	RecordsPer   float64      `json:"records_per_second"`
@@ -81,6 +84,26 @@ type PartitionResult struct {
 	FirstFetch   float64      `json:"first_fetch_seconds"`
 	StoreBytes   int64        `json:"store_bytes"`
 	WhereTheTime []SplitShare `json:"where_time_went"`
+}
+
+// MarshalJSON writes what was not measured as null.
+func (p PartitionResult) MarshalJSON() ([]byte, error) {
+	type plain PartitionResult
+	known := func(n int64, ok bool) *int64 {
+		if !ok {
+			return nil
+		}
+		return &n
+	}
+	ok := p.Unmeasured == ""
+	return json.Marshal(struct {
+		plain
+		Rows        *int64 `json:"rows"`
+		LiveKeys    *int64 `json:"live_keys"`
+		Superseded  *int64 `json:"superseded_records"`
+		LastApplied *int64 `json:"last_applied"`
+		StreamTime  *int64 `json:"stream_time"`
+	}{plain(p), known(p.Rows, ok), known(p.LiveKeys, ok), known(p.Superseded, ok), known(p.LastApplied, p.LastApplied >= 0), known(p.StreamTime, p.StreamTime >= 0)})
 }
 
 // SplitShare is one activity's part of the workers' time.
@@ -214,6 +237,14 @@ func unitRows(ur unitResult) []PartitionResult {
 		pr := PartitionResult{Store: u.Request.Name, Kind: u.Request.Kind, Task: u.Task.Name(), Topic: u.Topic, Partition: x.Partition,
 			LogStart: x.LogStart, LogEnd: x.End, LastStable: x.LastStable, From: x.From, To: x.To, Started: x.Started, State: state,
 			Counts: c, Elapsed: ur.elapsed.Seconds(), FirstFetch: c.FirstFetch.Seconds(), StoreBytes: ur.size, WhereTheTime: shares(ur.split)}
+		switch {
+		case state != "restored" && state != "resumed":
+			pr.Unmeasured = "not replayed by this run"
+		case !u.Request.Kind.OnDisk():
+			pr.Unmeasured = "the store keeps nothing on disk"
+		case len(u.Parts) > 1:
+			pr.Unmeasured = "rows of one partition of a global store are not told apart"
+		}
 		if s := ur.elapsed.Seconds(); s > 0 {
 			pr.RecordsPer, pr.MBPer = float64(c.Records)/s, float64(c.Bytes)/1e6/s
 		}
