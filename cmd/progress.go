@@ -169,10 +169,10 @@ func (p *progress) event(e op.Event) {
 	case op.Progress:
 		now := time.Now()
 		if p.draw {
-			p.redraw(p.line(e, now))
+			p.redraw(p.line(e, now, p.width-1))
 		} else if p.plain && now.After(p.next) {
 			p.next = now.Add(2 * time.Second)
-			p.say(p.line(e, now))
+			p.say(p.line(e, now, 0))
 		}
 	case op.Item:
 		if e.Err != "" {
@@ -196,29 +196,51 @@ func label(name, message string) string {
 }
 
 // line is progress as text: bar, share, counts, rates, time left. The counts are
-// the whole operation's, so the item that moved last is not named.
-func (p *progress) line(e op.Event, now time.Time) string {
-	var parts []string
+// the whole operation's, so the item that moved last is not named. In a width
+// that is too small for all of it the time left stays longest; width 0 is no
+// bound.
+func (p *progress) line(e op.Event, now time.Time, width int) string {
+	barWidth := min(24, p.width/6)
+	share, counts, rate, bytes, eta, message := "", "", "", "", "", printable(e.Message)
 	if e.Total > 0 {
-		share := min(1, float64(e.Done)/float64(e.Total))
-		parts = append(parts, fmt.Sprintf("%s %3.0f %%", bar(share, min(24, p.width/6)), 100*share))
-		parts = append(parts, fmt.Sprintf("%s/%s %s", humanCount(e.Done), humanCount(e.Total), e.Unit))
+		share = fmt.Sprintf("%3.0f %%", 100*min(1, float64(e.Done)/float64(e.Total)))
+		counts = fmt.Sprintf("%s/%s %s", humanCount(e.Done), humanCount(e.Total), e.Unit)
 	} else if e.Done > 0 {
-		parts = append(parts, humanCount(e.Done)+" "+e.Unit)
+		counts = humanCount(e.Done) + " " + e.Unit
 	}
 	if e.Rate > 0 {
-		parts = append(parts, strings.ReplaceAll(humanRate(e.Rate, ""), " /s", "/s"))
+		rate = strings.ReplaceAll(humanRate(e.Rate, ""), " /s", "/s")
 	}
 	if s := now.Sub(p.began).Seconds(); e.Bytes > 0 && s > 0.2 {
-		parts = append(parts, humanBytes(int64(float64(e.Bytes)/s))+"/s")
+		bytes = fmt.Sprintf("%.1f MB/s", float64(e.Bytes)/1e6/s) // decimal, as in the report
 	}
 	if e.ETA > 0 {
-		parts = append(parts, "ETA "+humanDuration(e.ETA.Round(time.Second)))
+		eta = "ETA " + humanDuration(e.ETA.Round(time.Second))
 	}
-	if e.Message != "" {
-		parts = append(parts, printable(e.Message))
+	phase := printable(p.phase)
+	compose := func() string {
+		var parts []string
+		for _, s := range []string{share, counts, rate, bytes, eta, message} {
+			if s != "" {
+				parts = append(parts, s)
+			}
+		}
+		if share != "" && barWidth > 0 {
+			parts[0] = bar(min(1, float64(e.Done)/float64(e.Total)), barWidth) + " " + share
+		}
+		return strings.TrimSpace(phase + "  " + strings.Join(parts, "  "))
 	}
-	return strings.TrimSpace(printable(p.phase) + "  " + strings.Join(parts, "  "))
+	// Given up one after the other, the least telling first.
+	for _, giveUp := range []func(){
+		func() { message = "" }, func() { barWidth = min(barWidth, 10) }, func() { bytes = "" }, func() { barWidth = 0 },
+		func() { phase, _, _ = strings.Cut(phase, " ") }, func() { counts = "" }, func() { rate = "" }, func() { phase = "" },
+	} {
+		if width <= 0 || utf8.RuneCountInString(compose()) <= width {
+			break
+		}
+		giveUp()
+	}
+	return compose()
 }
 
 func bar(share float64, width int) string {

@@ -108,3 +108,25 @@ func TestFlushLeavesNoLineAndTheNextEventShows(t *testing.T) {
 		t.Errorf("a warning after flush is lost: %q", out.String())
 	}
 }
+
+// TestNarrowProgressKeepsTheTimeLeft: whatever the width, the time left and the
+// share are there, in one line.
+func TestNarrowProgressKeepsTheTimeLeft(t *testing.T) {
+	e := op.Event{Type: op.Progress, Done: 123_456_789, Total: 999_999_999, Unit: "records", Bytes: 5 << 30, Rate: 456_789, ETA: 754 * time.Second, Message: "orders-account-payment-total-changelog-0"}
+	began := time.Now()
+	for _, c := range []struct {
+		width int
+		want  string
+	}{
+		{200, "replaying changelogs  [==                      ]  12 %  123,456,789/999,999,999 records  457k/s  536.9 MB/s  ETA 12m34s  orders-account-payment-total-changelog-0"},
+		{80, "replaying   12 %  123,456,789/999,999,999 records  457k/s  ETA 12m34s"},
+		{40, "replaying   12 %  457k/s  ETA 12m34s"},
+		{20, "12 %  ETA 12m34s"},
+	} {
+		p := &progress{width: c.width, phase: "replaying changelogs", began: began}
+		got := p.line(e, began.Add(10*time.Second), c.width-1)
+		if got != c.want || len(got) >= c.width {
+			t.Errorf("width %d: %q\nwant %q", c.width, got, c.want)
+		}
+	}
+}

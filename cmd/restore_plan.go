@@ -96,6 +96,13 @@ func renderPlan(w *tableWriter, d planDoc) {
 		{name: "TASK"}, {name: "STORE"}, {name: "KIND"}, {name: "TOPIC", wide: true}, {name: "PARTITION", right: true},
 		{name: "FROM", right: true}, {name: "TO", right: true}, {name: "LOG SIZE", right: true}, {name: "ACTION"}, {name: "BECAUSE", wide: true},
 	}, rows)
+	w.explainTasks(func(yield func(string) bool) {
+		for _, s := range d.Steps {
+			if !yield(s.Task) {
+				return
+			}
+		}
+	})
 	w.notes(d.Assumptions, d.Warnings, d.Skipped)
 }
 

@@ -2,6 +2,8 @@ package cmd
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,10 +37,17 @@ func renderRestore(w *tableWriter, r *restore.Result) {
 	if len(rows) > 1 && !w.machine() {
 		rows = append(rows, totalRow(w, r))
 	}
-	w.table(partitionColumns, rows)
+	w.table(columnsFor(r), rows)
 	if w.machine() {
 		return
 	}
+	w.explainTasks(func(yield func(string) bool) {
+		for _, p := range r.Partitions {
+			if !yield(p.Task) {
+				return
+			}
+		}
+	})
 	w.line("")
 	w.pairs(summary(r))
 	renderWhere(w, r)
@@ -54,14 +63,22 @@ func renderRestore(w *tableWriter, r *restore.Result) {
 }
 
 var partitionColumns = []column{
-	{name: "STORE"}, {name: "TASK"}, {name: "KIND", wide: true}, {name: "PARTITION", right: true},
+	{name: "STORE"}, {name: "TASK"}, {name: "KIND", wide: true}, {name: "PARTITION", right: true, wide: true},
 	{name: "LOG START", right: true, wide: true}, {name: "LOG END", right: true, wide: true}, {name: "LAST STABLE", right: true, wide: true},
-	{name: "FROM", right: true}, {name: "TO", right: true}, {name: "RECORDS", right: true}, {name: "BYTES", right: true},
+	{name: "FROM", right: true, wide: true}, {name: "TO", right: true, wide: true}, {name: "RECORDS", right: true}, {name: "BYTES", right: true, wide: true},
 	{name: "LIVE", right: true}, {name: "SUPERSEDED", right: true}, {name: "TOMBSTONES", right: true},
 	{name: "EMPTY VALUES", right: true, wide: true}, {name: "EXPIRED", right: true, wide: true}, {name: "NULL KEYS", right: true, wide: true},
 	{name: "CONTROL", right: true, wide: true}, {name: "ABORTED", right: true, wide: true}, {name: "GAPS", right: true, wide: true},
-	{name: "FIRST FETCH", right: true, wide: true}, {name: "ELAPSED", right: true}, {name: "RECORDS/S", right: true}, {name: "MB/S", right: true},
+	{name: "FIRST FETCH", right: true, wide: true}, {name: "ELAPSED", right: true}, {name: "RECORDS/S", short: "REC/S", right: true}, {name: "MB/S", right: true, wide: true},
 	{name: "ON DISK", right: true, wide: true}, {name: "STATE"},
+}
+
+// columnsFor leaves the state out of a narrow table when it is everywhere the
+// expected one.
+func columnsFor(r *restore.Result) []column {
+	columns := slices.Clone(partitionColumns)
+	columns[len(columns)-1].wide = !slices.ContainsFunc(r.Partitions, func(p restore.PartitionResult) bool { return p.State != "restored" })
+	return columns
 }
 
 // countsFrom is the first column that says what this run did.
@@ -71,7 +88,7 @@ func partitionRows(w *tableWriter, r *restore.Result) [][]string {
 	var rows [][]string
 	for _, p := range r.Partitions {
 		row := []string{
-			p.Store, p.Task, string(p.Kind), strconv.Itoa(int(p.Partition)),
+			p.Store, taskOf(w, p), string(p.Kind), strconv.Itoa(int(p.Partition)),
 			w.count(p.LogStart), w.count(p.LogEnd), w.count(p.LastStable), w.count(p.From), w.count(p.To),
 			w.count(p.Records), w.bytes(p.Bytes), w.count(p.LiveKeys), w.share(p.Superseded, p.Records), w.count(p.Tombstones),
 			w.count(p.EmptyValues), w.count(p.Expired), w.count(p.NullKeys), w.count(p.Control), w.count(p.Aborted), w.count(p.OffsetGaps),
@@ -87,6 +104,25 @@ func partitionRows(w *tableWriter, r *restore.Result) [][]string {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// taskOf is the row's task. Without the column PARTITION the partitions of a
+// global store's topic are told apart here.
+func taskOf(w *tableWriter, p restore.PartitionResult) string {
+	if w.format == formatTable && p.Task == "global" {
+		return fmt.Sprintf("global %d", p.Partition)
+	}
+	return p.Task
+}
+
+// explainTasks says what the task ?_0 is, when there is one.
+func (w *tableWriter) explainTasks(tasks iter.Seq[string]) {
+	for t := range tasks {
+		if n, ok := strings.CutPrefix(t, "?_"); ok {
+			w.line("Task %s is partition %s of a sub-topology that is not known (--subtopology N or --spec FILE states it).", t, n)
+			return
+		}
+	}
 }
 
 // totalRow sums the partitions; offsets and tasks have no sum.
@@ -143,7 +179,8 @@ func renderWhere(w *tableWriter, r *restore.Result) {
 	}
 	w.line("\nWhere the time went")
 	for _, s := range r.Where {
-		w.line("  %-8s %9s  %5.1f %%  %s", s.Activity, humanSeconds(s.Seconds), 100*s.Share, strings.Repeat("#", int(s.Share*40+0.5)))
+		text := fmt.Sprintf("  %-8s %9s  %5.1f %%  %s", s.Activity, humanSeconds(s.Seconds), 100*s.Share, strings.Repeat("#", int(s.Share*40+0.5)))
+		w.line("%s", strings.TrimRight(text, " "))
 	}
 	w.line("Bottleneck: %s", printable(r.Bottleneck))
 	for _, a := range r.Advice {

@@ -2,7 +2,9 @@ package cmd
 
 import (
 	"bytes"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"sstool/restore"
 )
@@ -63,5 +65,38 @@ func TestPlanReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		golden(t, "plan."+string(f), out.Bytes())
+	}
+}
+
+// TestReportFitsAScreen: with usual names and numbers of millions the default
+// table has no more than 100 columns, and no cell is blank.
+func TestReportFitsAScreen(t *testing.T) {
+	r := aResult()
+	for i := range r.Partitions {
+		p := &r.Partitions[i]
+		p.Store, p.Records, p.LiveKeys, p.Superseded, p.Tombstones, p.Elapsed, p.RecordsPer, p.State = "account-payment-total", 12_345_678, 1_234_567, 9_000_000, 1_234_567, 754, 123_456, "restored"
+	}
+	r.Partitions[0].Task, r.Total = "?_0", r.Partitions[0].Counts
+	var out bytes.Buffer
+	w := newTableWriter(&out, formatTable)
+	renderRestore(w, r)
+	if err := w.flush(); err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for l := range strings.Lines(out.String()) {
+		if !strings.HasPrefix(l, "account-payment-total") && !strings.HasPrefix(l, "STORE") && !strings.HasPrefix(l, "TOTAL") {
+			continue
+		}
+		rows++
+		if n := utf8.RuneCountInString(strings.TrimRight(l, "\n")); n > 100 {
+			t.Errorf("%d columns: %s", n, l)
+		}
+		if strings.HasPrefix(l, "TOTAL") && len(strings.Fields(strings.ReplaceAll(l, " %", "%"))) != 8 {
+			t.Errorf("a blank cell: %s", l)
+		}
+	}
+	if rows != 4 || !strings.Contains(out.String(), "Task ?_0 is partition 0") {
+		t.Error(out.String())
 	}
 }

@@ -18,8 +18,9 @@ import (
 // column is one column of a table.
 type column struct {
 	name  string
-	right bool // numbers
-	wide  bool // only with -o wide, csv and tsv
+	short string // its name in a narrow table, when that is another
+	right bool   // numbers
+	wide  bool   // only with -o wide, csv and tsv
 }
 
 // tableWriter renders tables, lines and key-value pairs for people (table,
@@ -85,6 +86,9 @@ func (w *tableWriter) table(columns []column, rows [][]string) {
 	align := make([]tw.Align, len(shown))
 	for i, c := range shown {
 		header[i], align[i] = columns[c].name, tw.AlignLeft
+		if columns[c].short != "" && w.format == formatTable {
+			header[i] = columns[c].short
+		}
 		if columns[c].right {
 			align[i] = tw.AlignRight
 		}
@@ -122,7 +126,9 @@ func (w *tableWriter) plain(header []string, align []tw.Align, rows [][]string, 
 	for _, r := range rows {
 		cells := pick(r)
 		for i := range cells {
-			cells[i] = printable(cells[i])
+			if cells[i] = printable(cells[i]); cells[i] == "" {
+				cells[i] = "-"
+			}
 		}
 		w.fail(t.Append(cells))
 	}
@@ -187,13 +193,16 @@ func (w *tableWriter) seconds(s float64) string {
 	return humanSeconds(s)
 }
 
-// share is a count with its part of a whole.
+// share is a count with its part of a whole, or in a narrow table the part alone.
 func (w *tableWriter) share(part, whole int64) string {
 	if w.machine() {
 		return strconv.FormatInt(part, 10)
 	}
 	if part == 0 {
 		return "0"
+	}
+	if w.format == formatTable {
+		return humanShare(float64(part), float64(whole))
 	}
 	return humanCount(part) + " (" + humanShare(float64(part), float64(whole)) + ")"
 }
