@@ -2,11 +2,10 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
-
-	"sstool/internal/op"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -28,8 +27,10 @@ type Client struct {
 
 // settings are the parts of the configuration that the package itself needs.
 type settings struct {
-	bootstrap  []string
+	bootstrap  []string      // once connected, the one that answered first
 	apiTimeout time.Duration // for one administrative question, retries included
+	setup      time.Duration // for one connection, up to the broker's first answer
+	patience   time.Duration // while no bootstrap server accepts connections
 	backoff    time.Duration
 	backoffMax time.Duration
 	user       string // the SASL user, for messages about missing ACLs
@@ -44,17 +45,12 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{cfg: cfg, opts: opts, set: set, busy: map[*kgo.Client]bool{}}
-	c.cl, err = kgo.NewClient(opts...)
-	if err != nil {
-		return nil, &op.Error{Kind: op.Usage, What: "Kafka client configuration", Err: err}
-	}
-	c.adm = kadm.NewClient(c.cl)
 	ctx, cancel := c.timeout(ctx)
 	defer cancel()
-	if _, err := c.metadata(ctx, c.cl, nil); err != nil {
-		c.Close()
-		return nil, c.explain(err, "connect to Kafka at "+c.address(), nil)
+	if c.cl, err = c.connect(ctx); err != nil {
+		return nil, err
 	}
+	c.adm = kadm.NewClient(c.cl)
 	return c, nil
 }
 
@@ -87,6 +83,7 @@ func (c *Client) ClusterID(ctx context.Context) (string, error) {
 }
 
 // metadata asks for some topics; nil asks for all, an empty list for none.
+// Any broker can tell, so that none is waited for longer than need be.
 func (c *Client) metadata(ctx context.Context, cl *kgo.Client, topics []string) (*kmsg.MetadataResponse, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	if topics != nil {
@@ -97,7 +94,29 @@ func (c *Client) metadata(ctx context.Context, cl *kgo.Client, topics []string) 
 		rt.Topic = kmsg.StringPtr(t)
 		req.Topics = append(req.Topics, rt)
 	}
-	return req.RequestWith(ctx, cl)
+	if topics == nil {
+		return req.RequestWith(ctx, cl) // it may be long
+	}
+	widened := len(c.set.bootstrap) == 1
+	for limit := c.set.setup; ; limit *= 2 {
+		actx, cancel := context.WithTimeout(ctx, limit)
+		resp, err := req.RequestWith(actx, cl)
+		var silent *silentError
+		again := actx.Err() != nil || errors.As(err, &silent)
+		cancel()
+		switch {
+		case err == nil, ctx.Err() != nil, permanent(err):
+			return resp, err
+		case !widened: // the client may know the first bootstrap server only
+			widened = true
+			if cl.UpdateSeedBrokers(c.set.bootstrap...) != nil {
+				return resp, err
+			}
+		case !again:
+			return resp, err
+		}
+		// That broker does not answer; franz-go asks another one next.
+	}
 }
 
 func (c *Client) timeout(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -3,8 +3,13 @@ package kafka
 import (
 	"context"
 	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"net"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -33,18 +38,124 @@ func (d dials) last() error {
 	return d.m.err
 }
 
-// dialer connects within the timeout, the TLS handshake included.
+// dialer connects within the timeout, the TLS handshake and the first answer
+// to what is sent included.
 func dialer(t *tlsClient, timeout time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, timeout)
+		deadline := time.Now().Add(timeout)
+		dctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		if t == nil {
-			return new(net.Dialer).DialContext(ctx, network, addr)
-		}
-		host, _, err := net.SplitHostPort(addr)
+		conn, err := new(net.Dialer).DialContext(dctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		return (&tls.Dialer{Config: t.config(host)}).DialContext(ctx, network, addr)
+		if t != nil {
+			host, _, err := net.SplitHostPort(addr)
+			if err != nil {
+				conn.Close()
+				return nil, err
+			}
+			secure := tls.Client(conn, t.config(host))
+			if err := secure.HandshakeContext(dctx); err != nil {
+				conn.Close()
+				if ctx.Err() == nil && dctx.Err() != nil {
+					err = &silentError{timeout}
+				}
+				return nil, &handshakeError{err}
+			}
+			conn = secure
+		}
+		return &answering{Conn: conn, deadline: deadline, timeout: timeout}, nil
 	}
 }
+
+// answering is a connection whose peer must say something before the deadline.
+// franz-go gives the first request of a connection the whole request timeout,
+// and what accepts connections without answering would hold everything up.
+type answering struct {
+	net.Conn
+	deadline time.Time
+	timeout  time.Duration
+	answered atomic.Bool
+}
+
+// SetReadDeadline keeps the deadline of the first answer.
+func (a *answering) SetReadDeadline(t time.Time) error {
+	if !a.answered.Load() && (t.IsZero() || t.After(a.deadline)) {
+		t = a.deadline
+	}
+	return a.Conn.SetReadDeadline(t)
+}
+
+func (a *answering) Read(p []byte) (int, error) {
+	if a.answered.Load() {
+		return a.Conn.Read(p)
+	}
+	n, err := a.Conn.Read(p)
+	switch {
+	case n > 0:
+		a.answered.Store(true)
+		if foreign := notKafka(p[:n]); foreign != nil {
+			return 0, foreign
+		}
+	case errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(a.deadline):
+		err = &silentError{a.timeout}
+	}
+	return n, err
+}
+
+// silentError is a timeout of what accepts connections and never answers.
+type silentError struct{ after time.Duration }
+
+func (e *silentError) Error() string {
+	return fmt.Sprintf("accepts connections, but has not answered within %s", e.after.Round(time.Millisecond))
+}
+
+// Timeout and Temporary are net.Error. It is not temporary: franz-go would try
+// the same broker once more before the next one.
+func (e *silentError) Timeout() bool   { return true }
+func (e *silentError) Temporary() bool { return false }
+
+// Unwrap says to franz-go that it is the connection, so that it may ask
+// another broker.
+func (e *silentError) Unwrap() error {
+	return &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+}
+
+// maxFirstAnswer is far more than an ApiVersions response takes.
+const maxFirstAnswer = 16 << 20
+
+// notKafka looks at what a peer says first. A TLS alert and many another
+// protocol's greeting would be taken for the length of a response of hundreds
+// of megabytes, and waited for.
+func notKafka(p []byte) error {
+	switch {
+	case len(p) >= 2 && p[0] == 21 && p[1] == 3:
+		return &foreignError{"answers with a TLS alert", true}
+	case len(p) >= 4 && binary.BigEndian.Uint32(p) > maxFirstAnswer:
+		return &foreignError{"does not answer in Kafka's protocol", false}
+	}
+	return nil
+}
+
+// foreignError is a peer that speaks something else.
+type foreignError struct {
+	text string
+	tls  bool
+}
+
+func (e *foreignError) Error() string { return e.text }
+func (e *foreignError) Unwrap() error {
+	return &net.OpError{Op: "read", Net: "tcp", Err: errors.New(e.text)} // as for silentError
+}
+
+// handshakeError is a TLS connection that did not come about.
+type handshakeError struct{ err error }
+
+func (e *handshakeError) Error() string {
+	if silent, ok := e.err.(*silentError); ok {
+		return fmt.Sprintf("no answer to the TLS handshake within %s", silent.after.Round(time.Millisecond))
+	}
+	return "TLS handshake: " + e.err.Error()
+}
+func (e *handshakeError) Unwrap() error { return e.err }

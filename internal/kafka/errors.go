@@ -2,17 +2,13 @@ package kafka
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"sstool/internal/op"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // LogStartMovedError says that records which were still to be read are gone:
@@ -31,6 +27,15 @@ func (e *LogStartMovedError) Error() string {
 
 // Unwrap gives the error its kind; what to do is the engine's decision.
 func (e *LogStartMovedError) Unwrap() error { return op.Errorf(op.Failed, "log start moved") }
+
+// shownError is an error with another text.
+type shownError struct {
+	text string
+	err  error
+}
+
+func (e *shownError) Error() string { return e.text }
+func (e *shownError) Unwrap() error { return e.err }
 
 // acl names what a request needs, for the message when it is denied.
 type acl struct{ ops, resource, name string }
@@ -73,36 +78,10 @@ func (c *Client) explain(err error, what string, need *acl) error {
 	default:
 		e.Try = c.hint(err)
 	}
-	return e
-}
-
-// hint is the likely cause of a connection that does not come about.
-func (c *Client) hint(err error) string {
-	var unknownCA x509.UnknownAuthorityError
-	var host x509.HostnameError
-	var eof *kgo.ErrFirstReadEOF
-	var record tls.RecordHeaderError
-	var alert tls.AlertError
-	withTLS, withSASL, _ := c.cfg.protocol()
-	switch {
-	case errors.Is(err, kerr.SaslAuthenticationFailed):
-		return "check username and password in sasl.jaas.config, and sasl.mechanism"
-	case errors.Is(err, kerr.UnsupportedSaslMechanism), errors.Is(err, kerr.IllegalSaslState):
-		return "check security.protocol and sasl.mechanism against the broker's listener"
-	case errors.As(err, &unknownCA):
-		return "add the certificate authority of the brokers to ssl.truststore.location"
-	case errors.As(err, &host):
-		return "use the name in the broker's certificate, or set ssl.endpoint.identification.algorithm to empty"
-	case errors.As(err, &alert):
-		return "the broker refused the TLS connection: check ssl.keystore.location and ssl.enabled.protocols"
-	case errors.As(err, &record):
-		return "the listener does not speak TLS: check security.protocol and the port"
-	case errors.Is(err, io.EOF) && withSASL:
-		return "the broker closed the connection while it was set up: check username, password, sasl.mechanism and security.protocol"
-	case errors.As(err, &eof) && !withTLS:
-		return "the listener may need TLS or SASL: check security.protocol (--command-config) and the port"
+	if text, ok := strings.CutPrefix(e.Err.Error(), "unable to dial: "); ok { // "dial tcp" follows
+		e.Err = &shownError{text, e.Err}
 	}
-	return ""
+	return e
 }
 
 func orElse(s, other string) string {

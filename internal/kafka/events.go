@@ -28,11 +28,17 @@ type ReadEvent struct {
 
 // String is the event for people.
 func (e ReadEvent) String() string {
-	s := fmt.Sprintf("%s-%d at offset %d: %s", e.Topic, e.Partition, e.Position, e.Message)
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
+	return fmt.Sprintf("%s-%d at offset %d: %s", e.Topic, e.Partition, e.Position, e.cause())
+}
+
+// Text is String without the topic-partition, for where that is named already.
+func (e ReadEvent) Text() string { return fmt.Sprintf("at offset %d: %s", e.Position, e.cause()) }
+
+func (e ReadEvent) cause() string {
+	if e.Err == nil {
+		return e.Message
 	}
-	return s
+	return e.Message + ": " + e.Err.Error()
 }
 
 func (r *PartitionReader) event(kind ReadEventKind, err error, format string, args ...any) {

@@ -2,10 +2,10 @@ package kafka
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"sstool/internal/op"
@@ -125,8 +125,12 @@ func (r *PartitionReader) stalled(ctx context.Context, last error) error {
 	what := fmt.Sprintf("%s: no progress for %s", r.what(), r.o.StallTimeout)
 	err := r.c.explain(last, what, topicACL("READ", r.o.Topic))
 	var oe *op.Error
-	if errors.As(err, &oe) && oe.Try == "" {
+	switch {
+	case !errors.As(err, &oe):
+	case oe.Try == "":
 		err = oe.WithTry("check the brokers, or allow more with --stall-timeout")
+	case mayStart(err):
+		err = oe.WithTry("%s; or allow more with --stall-timeout", oe.Try)
 	}
 	return err
 }
@@ -136,10 +140,9 @@ func permanent(err error) bool {
 	var unknownCA x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var invalid x509.CertificateInvalidError
-	var alert tls.AlertError
 	return errors.Is(err, kgo.ErrClientClosed) || errors.Is(err, kerr.SaslAuthenticationFailed) ||
 		errors.Is(err, kerr.UnsupportedSaslMechanism) || isDenied(err) ||
-		errors.As(err, &unknownCA) || errors.As(err, &host) || errors.As(err, &invalid) || errors.As(err, &alert)
+		errors.As(err, &unknownCA) || errors.As(err, &host) || errors.As(err, &invalid) || isAlert(err) && strings.Contains(err.Error(), "certificate")
 }
 
 // pause is the time before the given retry, 0 the first.

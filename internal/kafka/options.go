@@ -54,7 +54,8 @@ func (c Config) options() ([]kgo.Opt, settings, error) {
 	set.backoff = max(ms("retry.backoff.ms", 100*time.Millisecond), time.Millisecond)
 	set.backoffMax = max(ms("retry.backoff.max.ms", time.Second), set.backoff)
 	request := max(ms("request.timeout.ms", 30*time.Second), 100*time.Millisecond)
-	dial := max(ms("socket.connection.setup.timeout.ms", 10*time.Second), 100*time.Millisecond)
+	set.patience = min(ms("default.api.timeout.ms", connectPatience), set.apiTimeout)
+	set.setup = min(max(ms("socket.connection.setup.timeout.ms", 5*time.Second), 100*time.Millisecond), max(set.apiTimeout, 100*time.Millisecond))
 	idle := max(ms("connections.max.idle.ms", 9*time.Minute), time.Second)
 	if err != nil {
 		return nil, set, err
@@ -67,7 +68,6 @@ func (c Config) options() ([]kgo.Opt, settings, error) {
 		id = "sstool"
 	}
 	opts := []kgo.Opt{
-		kgo.SeedBrokers(set.bootstrap...),
 		kgo.ClientID(id),
 		kgo.SoftwareNameAndVersion("sstool", "1"),
 		kgo.DisableClientMetrics(),
@@ -86,7 +86,7 @@ func (c Config) options() ([]kgo.Opt, settings, error) {
 	if mech != nil {
 		opts = append(opts, kgo.SASL(mech))
 	}
-	opts = append(opts, kgo.Dialer(dialer(tlsConf, dial)))
+	opts = append(opts, kgo.Dialer(dialer(tlsConf, set.setup)))
 	return opts, set, nil
 }
 
