@@ -49,6 +49,9 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 	if code == op.Usage.ExitCode() && len(tries) == 0 && cmd != nil {
 		tries = []string{cmd.CommandPath() + " --help"}
 	}
+	if t := permissionTry(err); t != "" && len(tries) == 0 {
+		tries = []string{t}
+	}
 	if a.wantsJSON(cmd) {
 		if tries == nil {
 			tries = []string{}

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -98,10 +99,15 @@ func (a *app) restore(ctx context.Context, f *restoreFlags) error {
 			return err
 		}
 	}
+	if opts.Into != "" {
+		warnOfOwner(opts.Into, opts.ApplicationID, warn)
+	}
+	begun := time.Now()
 	res, err := plan.Run(ctx, show.sink)
 	show.flush()
 	if res != nil && (err == nil || len(res.Partitions) > 0) {
-		if werr := emit(a, f.out, f.documentKind(), res, f.renderResult); werr != nil && err == nil {
+		doc := restoreDoc{Result: res, MovedAside: movedSince(plan, begun)}
+		if werr := emit(a, f.out, f.documentKind(), doc, f.renderResult); werr != nil && err == nil {
 			err = werr
 		}
 	}

@@ -166,6 +166,11 @@ func (f *restoreFlags) options(warn func(string)) (restore.Options, error) {
 		o.Profile = restore.Streams // measuring is what Kafka Streams would do, wherever it is built
 	}
 	var err error
+	for flag, dir := range map[string]string{"--into": f.into, "--scratch": f.scratch, "--state-dir": f.stateDir} {
+		if err := checkDir(flag, dir); err != nil {
+			return o, err
+		}
+	}
 	if f.target != "" {
 		if o.Target, err = streams.ParseVersion(f.target); err == nil {
 			err = o.Target.CheckTarget()

@@ -13,12 +13,22 @@ import (
 
 func humanSeconds(s float64) string { return humanDuration(time.Duration(s * float64(time.Second))) }
 
+// restoreDoc is the result document: what the engine says, and what was in its
+// way.
+type restoreDoc struct {
+	*restore.Result
+	MovedAside []movedStore `json:"moved_aside"`
+}
+
 // renderResult is the report of these flags' restore.
-func (f *restoreFlags) renderResult(w *tableWriter, r *restore.Result) {
-	if r.Into != "" && f.measure {
-		w.line("The state directory %s was written, and its restore measured.", printable(r.Into))
+func (f *restoreFlags) renderResult(w *tableWriter, d restoreDoc) {
+	if d.Into != "" && f.measure {
+		w.line("The state directory %s was written, and its restore measured.", printable(d.Into))
 	}
-	renderRestore(w, r)
+	renderRestore(w, d.Result)
+	for _, m := range d.MovedAside {
+		w.line("moved aside: store %s of task %s is now %s", printable(m.Store), m.Task, printable(m.To))
+	}
 }
 
 // renderRestore is the report: a row per partition, the total, where the time

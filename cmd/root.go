@@ -26,6 +26,16 @@ func newRoot(a *app) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	group(root)
+	root.Flags().Bool("version", false, "print the version; the same as sstool version")
+	help := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if v, err := cmd.Flags().GetBool("version"); err != nil || !v {
+			return help(cmd, args)
+		}
+		a.given = map[string]bool{}
+		a.started = true
+		return a.version(outputFlag{value: formatTable})
+	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp(a))
 	root.SetFlagErrorFunc(a.flagError)

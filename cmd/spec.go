@@ -90,6 +90,9 @@ func (a *app) collectSpec(ctx context.Context, f *specFlags, warn func(string)) 
 	}
 	specs := []*spec.Spec{stated}
 	if f.stateDir != "" {
+		if err := checkDir("--state-dir", f.stateDir); err != nil {
+			return nil, err
+		}
 		dir := f.stateDir
 		if f.appID != "" && filepath.Base(filepath.Clean(dir)) != f.appID {
 			dir = filepath.Join(dir, f.appID)

@@ -83,7 +83,7 @@ func showEnv(cmd *cobra.Command) {
 	cmd.InitDefaultHelpFlag()
 	cmd.Flags().SortFlags = false
 	show := func(f *pflag.Flag) {
-		if f.Name != "help" && !strings.Contains(f.Usage, "[$") {
+		if f.Name != "help" && f.Name != "version" && !strings.Contains(f.Usage, "[$") {
 			f.Usage += " [$" + envName(f.Name) + "]"
 		}
 	}

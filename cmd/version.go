@@ -37,19 +37,22 @@ RocksDB library it is linked with, and the Go version.`,
 		Args:        noArgs,
 	}
 	out.register(cmd, formatTable, formatJSON)
-	cmd.RunE = a.run(func(*cobra.Command, []string) error {
-		return emit(a, out, "version", buildVersion(rocksVersion()), func(w *tableWriter, d versionDoc) {
-			rocksdb := unmeasured(d.Reason)
-			if d.RocksDB != nil {
-				rocksdb = *d.RocksDB
-			}
-			w.pairs([][2]string{
-				{"sstool", d.Version}, {"commit", d.Commit}, {"rocksdb", rocksdb},
-				{"go", d.Go}, {"platform", d.Platform},
-			})
+	cmd.RunE = a.run(func(*cobra.Command, []string) error { return a.version(out) })
+	return cmd
+}
+
+// version is the command; --version of the root is the same.
+func (a *app) version(out outputFlag) error {
+	return emit(a, out, "version", buildVersion(rocksVersion()), func(w *tableWriter, d versionDoc) {
+		rocksdb := unmeasured(d.Reason)
+		if d.RocksDB != nil {
+			rocksdb = *d.RocksDB
+		}
+		w.pairs([][2]string{
+			{"sstool", d.Version}, {"commit", d.Commit}, {"rocksdb", rocksdb},
+			{"go", d.Go}, {"platform", d.Platform},
 		})
 	})
-	return cmd
 }
 
 func buildVersion(rocksdb string) versionDoc {
