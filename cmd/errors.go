@@ -67,8 +67,20 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 	return code
 }
 
-// warn prints a warning that no engine sent.
-func (a *app) warn(text string) { fmt.Fprintf(a.io.Err, "warning: %s\n", printable(text)) }
+// warn prints a warning that no engine sent, as an event with --progress json.
+func (a *app) warn(cmd *cobra.Command, text string) {
+	if f := cmd.Flags().Lookup("progress"); f != nil {
+		mode := f.Value.String()
+		if v := a.io.getenv(envName(f.Name)); !f.Changed && v != "" {
+			mode = v
+		}
+		if b, err := json.Marshal(op.Event{Type: op.Warning, Message: text}); err == nil && mode == "json" {
+			fmt.Fprintf(a.io.Err, "%s\n", b)
+			return
+		}
+	}
+	fmt.Fprintf(a.io.Err, "warning: %s\n", printable(text))
+}
 
 // messageOf is the error's text; of an interruption, where it happened.
 func messageOf(err error) string {

@@ -25,7 +25,7 @@ func (a *app) resolve(cmd *cobra.Command) error {
 		return err
 	default:
 		// It would take nothing from the context: help has to work all the more.
-		a.warn(err.Error())
+		a.warn(cmd, err.Error())
 		return nil
 	}
 	for _, s := range ctx.settings {
@@ -53,7 +53,7 @@ func (a *app) fromEnv(cmd *cobra.Command) error {
 			return
 		}
 		if out, ok := f.Value.(*outputFlag); ok && out.other(v) {
-			a.warn(fmt.Sprintf("%s: %s has no format %s, only %s: it prints %s", envName(f.Name), cmd.CommandPath(), v, out.list(), out.value))
+			a.warn(cmd, fmt.Sprintf("%s: %s has no format %s, only %s: it prints %s", envName(f.Name), cmd.CommandPath(), v, out.list(), out.value))
 			return
 		}
 		if err := cmd.Flags().Set(f.Name, v); err != nil {

@@ -166,6 +166,11 @@ func (f *restoreFlags) options(warn func(string)) (restore.Options, error) {
 		o.Profile = restore.Streams // measuring is what Kafka Streams would do, wherever it is built
 	}
 	var err error
+	if f.topic != "" {
+		if err := streams.ValidateTopic(f.topic); err != nil {
+			return o, fmt.Errorf("--topic: %w", err)
+		}
+	}
 	for flag, dir := range map[string]string{"--into": f.into, "--scratch": f.scratch, "--state-dir": f.stateDir} {
 		if err := checkDir(flag, dir); err != nil {
 			return o, err
@@ -191,6 +196,9 @@ func (f *restoreFlags) options(warn func(string)) (restore.Options, error) {
 	}
 	for _, s := range f.projectSizes {
 		n, err := parseBytes(s)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("%q is nothing", s)
+		}
 		if err != nil {
 			return o, op.Errorf(op.Usage, "--project-size: %w", err)
 		}
