@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -84,7 +85,7 @@ func humanRate(perSecond float64, unit string) string {
 	case perSecond >= 1e4:
 		return fmt.Sprintf("%.0fk %s/s", perSecond/1e3, unit)
 	case perSecond >= 100:
-		return fmt.Sprintf("%.0f %s/s", perSecond, unit)
+		return fmt.Sprintf("%s %s/s", humanCount(int64(math.Round(perSecond))), unit)
 	}
 	return trimZero(perSecond, 1) + " " + unit + "/s"
 }

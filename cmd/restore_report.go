@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,7 +103,7 @@ func partitionRows(w *tableWriter, r *restore.Result) [][]string {
 			w.count(p.LogStart), w.count(p.LogEnd), w.count(p.LastStable), w.count(p.From), w.count(p.To),
 			w.count(p.Records), w.bytes(p.Bytes), w.count(p.LiveKeys), w.share(p.Superseded, p.Records), w.count(p.Tombstones),
 			w.count(p.EmptyValues), w.count(p.Expired), w.count(p.NullKeys), w.count(p.Control), w.count(p.Aborted), w.count(p.OffsetGaps),
-			w.seconds(p.FirstFetch), w.seconds(p.Elapsed), w.count(int64(p.RecordsPer)), strconv.FormatFloat(p.MBPer, 'f', 1, 64),
+			w.seconds(p.FirstFetch), w.seconds(p.Elapsed), w.count(int64(math.Round(p.RecordsPer))), strconv.FormatFloat(p.MBPer, 'f', 1, 64),
 			w.bytes(p.StoreBytes), p.State,
 		}
 		if p.State != "restored" && p.State != "resumed" {
@@ -142,7 +143,7 @@ func totalRow(w *tableWriter, r *restore.Result) []string {
 		"TOTAL", "", "", strconv.Itoa(len(r.Partitions)), "", "", "", "", "", w.count(t.Records), w.bytes(t.Bytes),
 		w.count(t.LiveKeys), w.share(t.Superseded, t.Records), w.count(t.Tombstones), w.count(t.EmptyValues), w.count(t.Expired),
 		w.count(t.NullKeys), w.count(t.Control), w.count(t.Aborted), w.count(t.OffsetGaps), "", w.seconds(r.Elapsed),
-		w.count(int64(r.RecordsPerSec)), strconv.FormatFloat(r.MBPerSec, 'f', 1, 64), w.bytes(r.StoreBytes), "",
+		w.count(int64(math.Round(r.RecordsPerSec))), strconv.FormatFloat(r.MBPerSec, 'f', 1, 64), w.bytes(r.StoreBytes), "",
 	}
 }
 

@@ -94,7 +94,7 @@ func TestHuman(t *testing.T) {
 		{humanDuration(1240 * time.Millisecond), "1.24s"}, {humanDuration(125 * time.Second), "2m05s"}, {humanDuration(time.Hour), "1h"},
 		{humanDuration(76 * time.Hour), "3d04h"}, {humanDuration(-time.Second), "-1s"}, {humanDuration(59*time.Second + 999*time.Millisecond), "60s"},
 		{humanCount(0), "0"}, {humanCount(999), "999"}, {humanCount(1000), "1,000"}, {humanCount(-1234567), "-1,234,567"},
-		{humanRate(1234567, "records"), "1.23M records/s"}, {humanRate(45678, "records"), "46k records/s"}, {humanRate(512, "records"), "512 records/s"}, {humanRate(2.5, "records"), "2.5 records/s"},
+		{humanRate(1234567, "records"), "1.23M records/s"}, {humanRate(45678, "records"), "46k records/s"}, {humanRate(512, "records"), "512 records/s"}, {humanRate(5258.6, "records"), "5,259 records/s"}, {humanRate(2.5, "records"), "2.5 records/s"},
 		{humanShare(1, 4), "25.0 %"}, {humanShare(0, 0), "-"}, {humanShare(1, 1e6), "<0.1 %"},
 		{printable("plain ä €"), "plain ä €"}, {printable("a\x1b[2Jb\n\t\x00\xff"), `a\x1b[2Jb\n\t\x00\xff`}, {printable("a\u202eb"), `a\u202eb`},
 	} {
