@@ -95,6 +95,9 @@ func columnsFor(r *restore.Result) []column {
 // countsFrom is the first column that says what this run did.
 const countsFrom = 9
 
+// liveColumn is LIVE; SUPERSEDED follows.
+const liveColumn = 11
+
 func partitionRows(w *tableWriter, r *restore.Result) [][]string {
 	var rows [][]string
 	for _, p := range r.Partitions {
@@ -111,6 +114,8 @@ func partitionRows(w *tableWriter, r *restore.Result) [][]string {
 			for i := countsFrom; i < len(row)-1; i++ {
 				row[i] = w.none()
 			}
+		} else if p.Unmeasured != "" {
+			row[liveColumn], row[liveColumn+1] = w.unmeasured(), w.unmeasured()
 		}
 		rows = append(rows, row)
 	}

@@ -100,3 +100,19 @@ func TestReportFitsAScreen(t *testing.T) {
 		t.Error(out.String())
 	}
 }
+
+func TestUnmeasuredIsNotAZero(t *testing.T) {
+	for f, want := range map[format]string{formatTable: "unmeasured  unmeasured", formatTSV: "\t65536\t\t\t90\t"} {
+		r := aResult()
+		r.Partitions[0].Unmeasured = "the store keeps nothing on disk"
+		var out bytes.Buffer
+		w := newTableWriter(&out, f)
+		renderRestore(w, r)
+		if err := w.flush(); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: no %q in\n%s", f, want, out.String())
+		}
+	}
+}

@@ -214,3 +214,11 @@ func (w *tableWriter) none() string {
 	}
 	return "-"
 }
+
+// unmeasured stands where there is a value that was not measured.
+func (w *tableWriter) unmeasured() string {
+	if w.machine() {
+		return ""
+	}
+	return "unmeasured"
+}
