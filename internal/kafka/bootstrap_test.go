@@ -334,10 +334,11 @@ func TestLoginRefused(t *testing.T) {
 		mu.Unlock()
 		resp := req.ResponseKind().(*kmsg.SASLAuthenticateResponse)
 		resp.ErrorCode = kerr.SaslAuthenticationFailed.Code
+		resp.ErrorMessage = kmsg.StringPtr("Invalid username or password")
 		return resp, nil, true
 	})
 	err := tryOpen(t, k.Addrs(), p)
-	wantKind(t, err, op.Unreachable, "username and password")
+	wantKind(t, err, op.Unreachable, ": SASL_AUTHENTICATION_FAILED: Invalid username or password\n", "check username and password")
 	if logins != 1 || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("%d logins, %v", logins, err)
 	}

@@ -168,5 +168,7 @@ func reason(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return errNoAnswerYet.Error()
 	}
-	return strings.TrimPrefix(err.Error(), "unable to dial: ")
+	// franz-go puts the code's description before what the broker says of it.
+	text := strings.TrimPrefix(err.Error(), "unable to dial: ")
+	return strings.Replace(text, kerr.SaslAuthenticationFailed.Description+": ", "", 1)
 }
