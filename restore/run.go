@@ -68,7 +68,7 @@ func (r *run) readOptions(u *Unit, part PartRange, w *op.Stopwatch) kafka.ReadOp
 	o := kafka.ReadOptions{
 		Topic: u.Topic, Partition: part.Partition, From: part.From, To: part.To,
 		ReadCommitted: r.plan.Committed, StallTimeout: r.opts.StallTimeout, Watch: w, Prefetch: 1,
-		OnEvent: func(e kafka.ReadEvent) { r.sink.Warn(name, e.String()) },
+		OnEvent: func(e kafka.ReadEvent) { r.sink.Warn(name, e.Text()) },
 	}
 	if r.opts.Profile == Streams {
 		o.MaxBytes = int32(min(r.consumerInt("max.partition.fetch.bytes", DefaultPartitionMax), r.consumerInt("fetch.max.bytes", DefaultFetchMax)))

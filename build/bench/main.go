@@ -47,7 +47,7 @@ func scenarios() []scenario {
 		{name: "kv-zstd", gen: with(func(o *worldtest.GenOptions) { o.Codec = "zstd" }), part: 1, aim: 9},
 		{name: "kv-unique", gen: with(func(o *worldtest.GenOptions) { o.Keys = -1 }), part: 0.5, aim: 8},
 		{name: "window", gen: with(func(o *worldtest.GenOptions) { o.Kind = "timestamped-window" }), part: 0.5, aim: 5, near: true},
-		{name: "session", gen: with(func(o *worldtest.GenOptions) { o.Kind = "session" }), part: 0.5, aim: 5},
+		{name: "session", gen: with(func(o *worldtest.GenOptions) { o.Kind = "session" }), part: 0.5, aim: 5, near: true},
 		{name: "resume", gen: kv, part: 1, tail: 0.01},
 		{name: "memory-8M", gen: kv, part: 1, only: true},
 		{name: "memory-40M", gen: kv, part: 5, only: true},
@@ -104,7 +104,7 @@ func run(ctx context.Context) error {
 	defer client.Close()
 	b := &bench{ctx: ctx, binary: *binary, broker: broker, harness: harness, client: client, rounds: *rounds}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "changelog\trecords\tKafka Streams s\tbulk s\traw s\tbulk vs Kafka Streams\tbulk vs raw (rate)\tstreams profile vs Kafka Streams (time)\tpeak MiB\tstore MiB\t")
+	fmt.Fprintln(out, "changelog\trecords\tKafka Streams s\tbulk s\traw s\tbulk vs Kafka Streams\tbulk vs raw (rate)\tpredicted vs Kafka Streams (time)\tpeak MiB\tstore MiB\t")
 	var failed []string
 	for _, s := range scenarios() {
 		if !pick.MatchString(s.name) {
@@ -248,7 +248,7 @@ func (b *bench) scenario(s scenario, n int64) (f figures, records int64, err err
 		if err != nil {
 			return f, 0, err
 		}
-		f.predict = append(f.predict, predicted.Elapsed)
+		f.predict = append(f.predict, predicted.Estimate.Seconds)
 		own, err := b.harness.RestoreTime(b.ctx, o)
 		if err != nil {
 			return f, 0, err
@@ -259,10 +259,13 @@ func (b *bench) scenario(s scenario, n int64) (f figures, records int64, err err
 }
 
 type report struct {
-	Elapsed float64 `json:"elapsed_seconds"`
-	Store   int64   `json:"store_bytes"`
-	Temp    int64   `json:"temporary_bytes"`
-	Total   struct {
+	Elapsed  float64 `json:"elapsed_seconds"`
+	Estimate struct {
+		Seconds float64 `json:"seconds"`
+	} `json:"application_estimate"`
+	Store int64 `json:"store_bytes"`
+	Temp  int64 `json:"temporary_bytes"`
+	Total struct {
 		Records int64 `json:"records"`
 		Wire    int64 `json:"wire_bytes"`
 	} `json:"total"`
