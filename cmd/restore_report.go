@@ -161,9 +161,14 @@ func summary(r *restore.Result) [][2]string {
 	}
 	rows := [][2]string{
 		{"elapsed", took + ", " + humanRate(r.RecordsPerSec, "records") + fmt.Sprintf(", %.1f MB/s", r.MBPerSec)},
+	}
+	if r.Estimate != nil {
+		rows = append(rows, [2]string{"application", fmt.Sprintf("about %s to restore by itself (%s)", humanSeconds(r.Estimate.Seconds), r.Estimate.Basis)})
+	}
+	rows = append(rows, [][2]string{
 		{"records", fmt.Sprintf("%s (%s), %s live keys, %s superseded (%s), %s tombstones", humanCount(t.Records), humanBytes(t.Bytes),
 			humanCount(t.LiveKeys), humanCount(t.Superseded), humanShare(float64(t.Superseded), float64(t.Records)), humanCount(t.Tombstones))},
-	}
+	}...)
 	var rare []string
 	for _, x := range []struct {
 		n    int64

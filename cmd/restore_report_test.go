@@ -31,7 +31,7 @@ func aResult() *restore.Result {
 		Bottleneck: "writing to RocksDB takes 60 % of the workers' time", Advice: []string{"more threads"},
 		Projections: []restore.Projection{{Threads: 1, Seconds: 2.5, Basis: "measured"}, {Threads: 2, Seconds: 1.25, Basis: "measured"},
 			{Threads: 2, Bytes: 10 << 30, Seconds: 3700, Basis: "measured; time grows with size"}},
-		SLA: &restore.SLAResult{Limit: 1, Took: 1.25}, StoreBytes: 32 << 10, PeakMemory: restore.Measured{Value: &peak},
+		Estimate: &restore.Estimate{Seconds: 1.25, Basis: "measured × 1.25"}, SLA: &restore.SLAResult{Limit: 1, Took: 1.25}, StoreBytes: 32 << 10, PeakMemory: restore.Measured{Value: &peak},
 	}
 }
 
