@@ -45,7 +45,7 @@ test: lint ## lint, the suite without cgo, the suite with RocksDB, and real Kafk
 	@$(WITH_ROCKS) SSTOOL_REAL=0 $(GO) test -race ./...
 	@if [ "$${CI:-}" = true ] || { $(REAL_READY); }; then \
 		echo '== real Kafka and Kafka Streams, a representative part; make test-matrix runs all'; \
-		$(WITH_ROCKS) packages="$(REAL_PACKAGES)"; [ -z "$$packages" ] || SSTOOL_REAL=1 $(GO) test -count=1 -timeout 30m $$packages; \
+		$(WITH_ROCKS) packages="$(REAL_PACKAGES)"; [ -z "$$packages" ] || SSTOOL_REAL=1 $(GO) test -p 1 -count=1 -timeout 30m $$packages; \
 	else \
 		echo 'real-Kafka suite skipped: install Java 17 and Maven'; \
 	fi
