@@ -22,7 +22,7 @@ type Estimate struct {
 // "predicted vs Kafka Streams", which is near 1 with them).
 const (
 	plainFactor     = 1.4
-	segmentedFactor = 1.8
+	segmentedFactor = 1.6
 )
 
 func applicationFactor(k streams.Kind) float64 {
