@@ -65,7 +65,11 @@ func (r *run) replayBulk(ctx context.Context, u *Unit, taskDir, tmp string, work
 		return nil, total, watches, err
 	}
 	b.samples = sample.places
-	opt := table.Options{Memory: r.tableMemory(), TempDir: tmp, Workers: workers, EstimatedBytes: sample.rowBytes, Samples: sample.places, KeepAll: b.store.Kind == streams.Versioned,
+	memory := r.tableMemory()
+	if b.store.Kind == streams.Versioned {
+		memory = memory * 2 / 3 // the rest is for the second table
+	}
+	opt := table.Options{Memory: memory, TempDir: tmp, Workers: workers, EstimatedBytes: sample.rowBytes, Samples: sample.places, KeepAll: b.store.Kind == streams.Versioned,
 		KeepTombstones: u.Resume != "", EstimatedRows: sample.rows}
 	if b.table, err = table.New(opt); err != nil {
 		return nil, total, watches, err
