@@ -67,7 +67,7 @@ func (r *run) replayBulk(ctx context.Context, u *Unit, taskDir, tmp string, work
 	b.samples = sample.places
 	memory := r.tableMemory()
 	if b.store.Kind == streams.Versioned {
-		memory = memory * 2 / 3 // the rest is for the second table
+		memory = max(memory*2/3, r.leastTable()) // the rest is for the second table
 	}
 	opt := table.Options{Memory: memory, TempDir: tmp, Workers: workers, EstimatedBytes: sample.rowBytes, Samples: sample.places, KeepAll: b.store.Kind == streams.Versioned,
 		KeepTombstones: u.Resume != "", EstimatedRows: sample.rows}

@@ -74,13 +74,13 @@ func (r *run) readOptions(u *Unit, part PartRange, w *op.Stopwatch) kafka.ReadOp
 		o.MaxBytes = int32(min(r.consumerInt("max.partition.fetch.bytes", DefaultPartitionMax), r.consumerInt("fetch.max.bytes", DefaultFetchMax)))
 		return o
 	}
-	o.MaxBytes = int32(r.fetchSize())
+	o.MaxBytes, o.Prefetch = int32(r.fetchSize()), 2 // a worker never waits for the other's block
 	return o
 }
 
 // buffers is how many fetched blocks exist at once: of every unit one on its
-// way, one waiting, and one with each worker.
-func (r *run) buffers() int64 { return int64(r.parallel * (2 + r.workers)) }
+// way, two waiting, and one with each worker.
+func (r *run) buffers() int64 { return int64(r.parallel * (3 + r.workers)) }
 
 // fetchSize is the bulk profile's fetch: as large as a fifth of the budget
 // allows for all buffers together.

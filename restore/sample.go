@@ -18,6 +18,9 @@ const (
 	sampleKeep   = 512      // keys kept of each
 )
 
+// errEnough ends the decoding of a block that has been looked at enough.
+var errEnough = errors.New("enough")
+
 // keySample tells the table where rows will fall and how many bytes to expect.
 type keySample struct {
 	places   [][]table.Sample
@@ -75,9 +78,12 @@ func (b *bulkRun) sample(ctx context.Context) (keySample, error) {
 			var dec kafka.Decoder
 			kept := 0
 			_, err = dec.Decode(blk, func(r *kafka.Record) error {
+				if kept >= sampleKeep {
+					return errEnough
+				}
 				seen++
 				bytes += int64(len(r.Key)+len(r.Value)) + 12
-				if kept >= sampleKeep || r.Key == nil {
+				if r.Key == nil {
 					return nil
 				}
 				kept++
@@ -89,7 +95,7 @@ func (b *bulkRun) sample(ctx context.Context) (keySample, error) {
 				}
 				return nil
 			})
-			if err != nil {
+			if err != nil && !errors.Is(err, errEnough) {
 				return out, err
 			}
 		}
