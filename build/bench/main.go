@@ -72,7 +72,7 @@ func main() {
 	}
 }
 
-type figures struct{ streams, bulk, raw, predict, rss, disk []float64 }
+type figures struct{ streams, bulk, raw, plain, predict, rss, disk []float64 }
 
 func run(ctx context.Context) error {
 	binary := flag.String("sstool", "bin/sstool", "the program to measure")
@@ -104,7 +104,7 @@ func run(ctx context.Context) error {
 	defer client.Close()
 	b := &bench{ctx: ctx, binary: *binary, broker: broker, harness: harness, client: client, rounds: *rounds}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "changelog\trecords\tKafka Streams s\tbulk s\traw s\tbulk vs Kafka Streams\tbulk vs raw (rate)\tpredicted vs Kafka Streams (time)\tpeak MiB\tstore MiB\t")
+	fmt.Fprintln(out, "changelog\trecords\tKafka Streams s\tbulk s\traw s\tbulk vs Kafka Streams\tbulk vs raw (rate)\tbulk vs plain kgo loop (rate)\tpredicted vs Kafka Streams (time)\tpeak MiB\tstore MiB\t")
 	var failed []string
 	for _, s := range scenarios() {
 		if !pick.MatchString(s.name) {
@@ -123,9 +123,9 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		speed := ratios(f.streams, f.bulk)
-		raw, predict := ratios(f.raw, f.bulk), ratios(f.predict, f.streams)
-		fmt.Fprintf(out, "%s\t%d\t%.2f\t%.2f\t%.2f\t%.1f×\t%.2f\t%.2f\t%.0f\t%.0f\t\n", s.name, n, median(f.streams), median(f.bulk), median(f.raw),
-			median(speed), median(raw), median(predict), slices.Max(f.rss)/(1<<20), median(f.disk)/(1<<20))
+		raw, plain, predict := ratios(f.raw, f.bulk), ratios(f.plain, f.bulk), ratios(f.predict, f.streams)
+		fmt.Fprintf(out, "%s\t%d\t%.2f\t%.2f\t%.2f\t%.1f×\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t\n", s.name, n, median(f.streams), median(f.bulk), median(f.raw),
+			median(speed), median(raw), median(plain), median(predict), slices.Max(f.rss)/(1<<20), median(f.disk)/(1<<20))
 		if err := out.Flush(); err != nil {
 			return err
 		}
@@ -237,6 +237,11 @@ func (b *bench) scenario(s scenario, n int64) (f figures, records int64, err err
 			return f, 0, err
 		}
 		f.raw = append(f.raw, time.Since(start).Seconds())
+		start = time.Now()
+		if _, err := worldtest.PlainConsume(b.ctx, b.broker.Bootstrap, g.Topic); err != nil {
+			return f, 0, err
+		}
+		f.plain = append(f.plain, time.Since(start).Seconds())
 		bulk, err := b.sstool(s, "bulk", "2")
 		if err != nil {
 			return f, 0, err
