@@ -82,10 +82,10 @@ func (r *run) readOptions(u *Unit, part PartRange, w *op.Stopwatch) kafka.ReadOp
 // way, two waiting, and one with each worker.
 func (r *run) buffers() int64 { return int64(r.parallel * (3 + r.workers)) }
 
-// fetchSize is the bulk profile's fetch: as large as a fifth of the budget
-// allows for all buffers together.
+// fetchSize is the bulk profile's fetch: as large as an eighth of the budget
+// allows for all buffers together; as much again is garbage at times.
 func (r *run) fetchSize() int {
-	return int(min(max(r.opts.Memory/5/r.buffers(), 1<<20), 16<<20))
+	return int(min(max(r.opts.Memory/8/r.buffers(), 1<<20), 16<<20))
 }
 
 // leastTable is what a table cannot do without, whatever the budget.
