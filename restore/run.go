@@ -94,7 +94,7 @@ func (r *run) leastTable() int64 { return int64(r.workers) << 20 }
 // tableMemory is what one unit's table may hold of the budget: the rest is for
 // fetch buffers, the runtime and RocksDB.
 func (r *run) tableMemory() int64 {
-	rest := r.opts.Memory - r.buffers()*int64(r.fetchSize()) - 64<<20
+	rest := r.opts.Memory - r.buffers()*int64(r.fetchSize()) - 96<<20
 	return max(max(rest, r.opts.Memory/4)/int64(r.parallel), r.leastTable())
 }
 
