@@ -16,7 +16,6 @@ import (
 
 	"sstool/internal/demo"
 	"sstool/internal/op"
-	"sstool/restore"
 )
 
 const demoLong = `Runs an embedded Kafka in this process with the changelogs of an application
@@ -189,19 +188,11 @@ func (a *app) buildState(ctx context.Context, f *demoFlags, addr, spec, state st
 	show := a.startProgress(f.progress)
 	defer show.close()
 	into := restoreFlags{kafka: kafkaFlags{bootstrap: addr}, spec: spec, into: state}
-	opts, err := into.options(func(string) {})
+	plan, done, err := into.plan(ctx, func(string) {})
 	if err != nil {
 		return err
 	}
-	client, err := into.kafka.open(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	plan, err := restore.MakePlan(ctx, client, opts)
-	if err != nil {
-		return err
-	}
+	defer done()
 	_, err = plan.Run(ctx, show.sink)
 	return err
 }

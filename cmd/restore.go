@@ -75,22 +75,11 @@ func (a *app) restore(ctx context.Context, f *restoreFlags) error {
 	if f.note != "" {
 		warn(f.note)
 	}
-	opts, err := f.options(warn)
+	plan, done, err := f.plan(ctx, warn)
 	if err != nil {
 		return err
 	}
-	if err := opts.Validate(); err != nil {
-		return err
-	}
-	client, err := f.kafka.open(ctx, warn)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	plan, err := restore.MakePlan(ctx, client, opts)
-	if err != nil {
-		return err
-	}
+	defer done()
 	if f.dryRun {
 		show.flush()
 		return emit(a, f.out, "restore.plan", newPlanDoc(plan), renderPlan)
@@ -101,8 +90,8 @@ func (a *app) restore(ctx context.Context, f *restoreFlags) error {
 			return err
 		}
 	}
-	if opts.Into != "" {
-		warnOfOwner(opts.Into, opts.ApplicationID, warn)
+	if plan.Options.Into != "" {
+		warnOfOwner(plan.Options.Into, plan.Options.ApplicationID, warn)
 	}
 	begun := time.Now()
 	if os.Getenv("GOGC") == "" {
@@ -122,4 +111,25 @@ func (a *app) restore(ctx context.Context, f *restoreFlags) error {
 		err = op.Errorf(op.Problems, "SLA missed: restoring took %s, the limit is %s", humanSeconds(res.SLA.Took), humanSeconds(res.SLA.Limit))
 	}
 	return err
+}
+
+// plan turns the flags into a plan against the cluster; done ends the
+// connection that the plan works with.
+func (f *restoreFlags) plan(ctx context.Context, warn func(string)) (p *restore.Plan, done func(), err error) {
+	opts, err := f.options(warn)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := opts.Validate(); err != nil {
+		return nil, nil, err
+	}
+	client, err := f.kafka.open(ctx, warn)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p, err = restore.MakePlan(ctx, client, opts); err != nil {
+		client.Close()
+		return nil, nil, err
+	}
+	return p, client.Close, nil
 }
