@@ -52,6 +52,7 @@ func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		newDemo(a),
 		newRestore(a),
+		newInspect(a),
 		newSpec(a),
 		newVersion(a),
 		newCompletion(a),
