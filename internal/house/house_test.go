@@ -28,6 +28,7 @@ var owners = map[string][]string{
 	"github.com/pavlo-v-chernykh/keystore-": {"internal/kafka"},
 	"software.sslmate.com/src/go-pkcs12":    {"internal/kafka", "internal/worldtest"},
 	"go.yaml.in/yaml/v3":                    {"internal/spec", "cmd"},
+	"github.com/itchyny/gojq":               {"internal/serde"},
 }
 
 // anywhere are modules without a face of their own: compression, checksums, the
