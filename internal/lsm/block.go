@@ -23,24 +23,32 @@ const (
 // survives reset, so that order is checked across blocks too.
 type entries struct {
 	data    []byte // entries only
-	off     int
+	start   int    // of the current entry
+	off     int    // of the next one
 	key     []byte
 	value   []byte
-	err     error // why next said no; nil at the end
-	ordered bool  // check that internal keys ascend
-	any     bool  // key holds an entry
-	delta   bool  // an index block whose values carry no length (see index.go)
-	shared  int   // bytes this key had in common with the one before
+	err     error  // why next said no; nil at the end
+	trailer int    // bytes of every key that are not of its user key
+	ordered bool   // check that internal keys ascend
+	any     bool   // key holds an entry
+	points  []byte // the restart points, fixed32 each
+
+	index *indexForm // of an index block, nil for others
+	at    handle     // of the block that an index entry points at
 
 	separated bool
 	values    []byte
-	restarts  []byte // fixed32 each; only for separated blocks
+	ahead     []byte // restart points not passed yet; only for separated blocks
 	valueOff  int
 }
 
 // reset starts on a block's uncompressed bytes.
 func (e *entries) reset(b []byte) error {
-	e.off, e.err, e.separated = 0, nil, false
+	e.start, e.off, e.err, e.separated, e.at = 0, 0, nil, false, handle{}
+	e.data, e.points = nil, nil
+	if e.ordered {
+		e.trailer = keyTrailer
+	}
 	if len(b) < 4 {
 		return fmt.Errorf("block of %d bytes, expected at least 4", len(b))
 	}
@@ -76,13 +84,16 @@ func (e *entries) reset(b []byte) error {
 		return fmt.Errorf("%d restart points, expected no more than fit in %d bytes", n, p)
 	}
 	p -= int(n) * 4
-	e.data = b[:p]
+	e.data, e.points = b[:p], b[p:p+int(n)*4]
+	if e.point(0) != 0 {
+		return fmt.Errorf("first restart point at %d, expected 0", e.point(0))
+	}
 	if valuesAt >= 0 {
 		if valuesAt > p {
 			return fmt.Errorf("values section at %d, expected it before the restart points at %d", valuesAt, p)
 		}
 		e.separated, e.values, e.valueOff = true, b[valuesAt:p], 0
-		e.restarts = b[p : p+int(n)*4]
+		e.ahead = e.points
 		e.data = b[:valuesAt]
 	}
 	return nil
@@ -94,8 +105,10 @@ func (e *entries) next() bool {
 	if o >= len(d) {
 		return false
 	}
+	e.start = o
+	delta := e.index != nil && e.index.delta // the values carry no length
 	var shared, unshared, vlen int
-	if o+3 <= len(d) && d[o]|d[o+1]|d[o+2] < 0x80 && !e.delta {
+	if o+3 <= len(d) && d[o]|d[o+1]|d[o+2] < 0x80 && !delta {
 		shared, unshared, vlen = int(d[o]), int(d[o+1]), int(d[o+2])
 		o += 3
 	} else {
@@ -106,7 +119,7 @@ func (e *entries) next() bool {
 		if unshared, o, ok = varint32(d, o); !ok {
 			return e.fail("key length")
 		}
-		if !e.delta {
+		if !delta {
 			if vlen, o, ok = varint32(d, o); !ok {
 				return e.fail("value length")
 			}
@@ -127,16 +140,12 @@ func (e *entries) next() bool {
 	}
 	suffix := d[o : o+unshared]
 	o += unshared
-	if e.ordered {
-		if shared+unshared < 8 {
-			return e.fail("key of %d bytes, expected at least the 8 of its sequence number and type", shared+unshared)
-		}
-		if e.any && !ascends(e.key, shared, suffix) {
-			return e.fail("key order: %x after %x, expected ascending keys", append(e.key[:shared:shared], suffix...), e.key)
-		}
+	if shared+unshared < e.trailer {
+		return e.fail("key of %d bytes, expected at least the %d of its sequence number and type", shared+unshared, e.trailer)
 	}
-	e.key = append(e.key[:shared], suffix...)
-	e.any, e.shared = true, shared
+	if e.ordered && e.any && !ascends(e.key, shared, suffix) {
+		return e.fail("key order: %x after %x, expected ascending keys", append(e.key[:shared:shared], suffix...), e.key)
+	}
 	switch {
 	case e.separated:
 		if vlen > len(e.values)-e.valueOff {
@@ -144,28 +153,87 @@ func (e *entries) next() bool {
 		}
 		e.value = e.values[e.valueOff : e.valueOff+vlen]
 		e.valueOff += vlen
-	case e.delta:
-		e.value = d[o:] // self-delimiting: the caller advances off
+	case delta:
+		n, err := e.index.take(e, d[o:], shared > 0)
+		if err != nil {
+			return e.fail("%w", err)
+		}
+		e.value = d[o : o+n]
+		o += n
 	default:
 		if vlen > len(d)-o {
 			return e.fail("value of %d bytes, expected at most %d", vlen, len(d)-o)
 		}
 		e.value = d[o : o+vlen]
 		o += vlen
+		if e.index != nil {
+			if _, err := e.index.take(e, e.value, false); err != nil {
+				return e.fail("%w", err)
+			}
+		}
 	}
+	e.key = append(e.key[:shared], suffix...)
+	e.any = true
 	e.off = o
+	return true
+}
+
+// user is the current key without its trailer.
+func (e *entries) user() []byte { return e.key[:len(e.key)-e.trailer] }
+
+// point is the offset of restart point i; a block without any has one at 0.
+func (e *entries) point(i int) int {
+	if len(e.points) == 0 {
+		return 0
+	}
+	return int(binary.LittleEndian.Uint32(e.points[4*i:]))
+}
+
+// count is the number of restart points.
+func (e *entries) count() int { return max(1, len(e.points)/4) }
+
+// restart goes to restart point i: next steps to the entry there.
+func (e *entries) restart(i int) {
+	e.off, e.key, e.any, e.err = e.point(i), e.key[:0], false, nil
+	if e.separated {
+		e.ahead = e.points[min(4*i, len(e.points)):]
+	}
+}
+
+// bisect goes to the last restart point whose key is before target, or the
+// first; false on an error. With a table's restart points in order, the first
+// entry not before target is reached from there with next.
+func (e *entries) bisect(target []byte, cmp func(a, b []byte) int) bool {
+	lo, hi := 0, e.count()-1
+	for lo < hi {
+		mid := (lo + hi + 1) / 2
+		e.restart(mid)
+		if !e.next() {
+			if e.err == nil {
+				e.off = len(e.data)
+				e.fail("restart point %d at %d, expected an entry there", mid, e.point(mid))
+			}
+			return false
+		}
+		if cmp(e.user(), target) < 0 {
+			lo = mid
+		} else {
+			hi = mid - 1
+		}
+	}
+	e.restart(lo)
 	return true
 }
 
 // atRestart says whether the entry at off is a restart point, and drops the
 // points passed.
 func (e *entries) atRestart() bool {
-	for len(e.restarts) >= 4 {
-		r := int64(binary.LittleEndian.Uint32(e.restarts))
+	for len(e.ahead) >= 4 {
+		r := int64(binary.LittleEndian.Uint32(e.ahead))
 		if r > int64(e.off) {
 			return false
 		}
-		e.restarts = e.restarts[4:]
+		e.ahead = e.ahead[4:]
 		if r == int64(e.off) {
 			return true
 		}

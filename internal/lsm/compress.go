@@ -23,9 +23,42 @@ const (
 	bzip2Block   = 0x03
 	lz4Block     = 0x04
 	lz4hcBlock   = 0x05
+	xpressBlock  = 0x06
 	zstdBlock    = 0x07
 	zstdOldBlock = 0x40 // ZSTDNotFinal
 )
+
+// compressionName is RocksDB's name of an algorithm, as in the compression
+// property of format versions below 7.
+func compressionName(ctype byte) string {
+	switch ctype {
+	case rawBlock:
+		return "NoCompression"
+	case snappyBlock:
+		return "Snappy"
+	case zlibBlock:
+		return "Zlib"
+	case bzip2Block:
+		return "BZip2"
+	case lz4Block:
+		return "LZ4"
+	case lz4hcBlock:
+		return "LZ4HC"
+	case xpressBlock:
+		return "Xpress"
+	case zstdBlock:
+		return "ZSTD"
+	case zstdOldBlock:
+		return "ZSTDNotFinal"
+	}
+	if ctype >= 0x80 && ctype < 0xff {
+		return fmt.Sprintf("custom(%#02x)", ctype)
+	}
+	return fmt.Sprintf("unknown(%#02x)", ctype)
+}
+
+// errCompression is a block compressed in a way that this reader does not know.
+var errCompression = errors.New("a compression this reader does not know")
 
 // maxBlock caps the uncompressed size of one block: far above any block an
 // application makes, and what a damaged length can make us allocate.
@@ -73,7 +106,7 @@ func (f *inflator) inflate(ctype byte, b []byte) ([]byte, error) {
 	case zstdBlock, zstdOldBlock:
 		return f.zstdBlock(b)
 	}
-	return nil, fmt.Errorf("compression type %#02x is not one this reader knows", ctype)
+	return nil, fmt.Errorf("%w: %s", errCompression, compressionName(ctype))
 }
 
 // grow makes room for n bytes, refusing what b compressed bytes cannot hold:

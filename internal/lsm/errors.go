@@ -28,6 +28,12 @@ func ioError(what string, err error) *op.Error {
 	return &op.Error{Kind: kind, What: what, Err: err}
 }
 
+// unsearchable says that nothing can be looked up in keys of an order that is
+// not ours.
+func unsearchable(what, comparator string) *op.Error {
+	return &op.Error{Kind: op.Failed, What: what, Err: fmt.Errorf("comparator %q orders its keys, expected %q or %q", comparator, comparatorName, reverseName)}
+}
+
 // openFile opens path for reading and returns its size.
 func openFile(path string) (*os.File, int64, error) {
 	f, err := os.Open(path)

@@ -51,7 +51,7 @@ func FuzzBlock(f *testing.F) {
 	f.Add([]byte("\x00\x09\x01keyXXXXXXXXv\x00\x00\x00\x00\x01\x00\x00\x00"))
 	f.Add([]byte("\x00\x03\x02\x00aaaXY\x00\x00\x00\x00\x07\x00\x00\x00\x01\x00\x00\x10"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, e := range []entries{{}, {ordered: true}, {delta: true}} {
+		for _, e := range []entries{{}, {ordered: true}, {index: &indexForm{delta: true, size: 1 << 20}}} {
 			if e.reset(b) != nil {
 				continue
 			}

@@ -110,17 +110,17 @@ func (s *familyScan) close() {
 
 // run is one live file being merged.
 type run struct {
-	t      *table
+	t      *Table
 	s      *blockStream
 	e      entries
 	at     handle
 	global uint64 // sequence number of every entry, when ingested
 	isSet  bool
 	seq    uint64 // of the current entry
-	typ    byte
+	typ    EntryKind
 }
 
-func openRun(file *os.File, f File) (*run, []rangeDel, error) {
+func openRun(file *os.File, f File) (*run, []RangeDelete, error) {
 	st, err := file.Stat()
 	if err != nil {
 		return nil, nil, ioError("read SST file", err)
@@ -136,24 +136,20 @@ func openRun(file *os.File, f File) (*run, []rangeDel, error) {
 			r.global = f.LargestSeq
 		}
 	}
-	dels, err := t.rangeDels()
+	dels, err := t.RangeDeletes()
 	if err != nil {
 		return nil, nil, err
 	}
 	if r.isSet {
 		for i := range dels {
-			dels[i].seq = r.global
+			dels[i].Seq = r.global
 		}
 	}
-	blocks, err := t.dataBlocks()
+	r.s, err = t.newStream(nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	r.s, err = t.newStream(blocks, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	r.s.span = runBuffer
+	r.s.w.min, r.s.w.max = runBuffer, runBuffer
 	return r, dels, nil
 }
 
@@ -161,7 +157,7 @@ func (r *run) close() {
 	if r.s != nil {
 		r.s.close()
 	}
-	r.t.close()
+	_ = r.t.Close()
 }
 
 // next steps to the file's next entry; false at its end.
@@ -259,18 +255,18 @@ func (s *familyScan) rows(fn func(key, value []byte) error) error {
 // shown says whether the newest entry of a key is a row.
 func (s *familyScan) shown(r *run, key []byte) (bool, error) {
 	switch r.typ {
-	case typeValue:
+	case KindPut:
 		return !s.dels.covers(key, r.seq), nil
-	case typeDelete, typeSingleDelete:
+	case KindDelete, KindSingleDelete:
 		return false, nil
-	case typeMerge:
+	case KindMerge:
 		if s.dels.covers(key, r.seq) {
 			return false, nil
 		}
 	}
-	kind := map[byte]string{
-		typeMerge: "a merge operand", typeBlobIndex: "a blob reference", typeWideColumn: "wide columns",
-		typeTimedPut: "a timed put", typeDeleteTS: "a delete with a timestamp",
+	kind := map[EntryKind]string{
+		KindMerge: "a merge operand", KindBlobIndex: "a blob reference", KindWideColumn: "wide columns",
+		KindTimedPut: "a timed put", KindDeleteTimestamp: "a delete with a timestamp",
 	}[r.typ]
 	if kind == "" {
 		return false, corrupt(r.t.name, int64(r.at.off), "entry of type %#02x, expected a point entry", r.typ)

@@ -2,17 +2,73 @@ package lsm
 
 import "io"
 
-// blockStream reads data blocks one after the other with few large preads into
-// one buffer, verifies each and inflates it. A block is valid until the next.
-type blockStream struct {
-	t        *table
-	blocks   []handle
-	i        int
+// window reads a table's blocks with few preads into one buffer: alone at
+// first, with more and more around them while they are asked for in turn.
+type window struct {
+	t        *Table
 	buf      []byte
 	lo, hi   uint64 // file range that buf holds
+	span     uint64 // how much the last read asked for
+	min, max uint64 // bounds of span
+}
+
+// block returns a verified block with its trailer, valid until the next call.
+// dir says on which side of it the next one is wanted.
+func (w *window) block(kind string, h handle, dir direction) ([]byte, error) {
+	if h.off < w.lo || h.end() > w.hi {
+		if err := w.fill(h, dir); err != nil {
+			return nil, err
+		}
+	}
+	raw := w.buf[h.off-w.lo : h.end()-w.lo]
+	return raw, w.t.check(kind, h, raw)
+}
+
+// fill reads the block and what follows or precedes it. When that fails, the
+// block alone may still be readable.
+func (w *window) fill(h handle, dir direction) error {
+	if near := w.hi > 0 && h.off <= w.hi && h.end() >= w.lo; near {
+		w.span = min(max(2*w.span, 16<<10), w.max)
+	} else {
+		w.span = w.min
+	}
+	n := max(w.span, h.end()-h.off)
+	lo := h.off
+	if dir == backward {
+		lo = h.end() - min(n, h.end())
+	}
+	hi := min(lo+n, uint64(w.t.foot.offset))
+	err := w.read(lo, hi)
+	if err != nil && hi-lo > h.end()-h.off {
+		err = w.read(h.off, h.end())
+	}
+	return err
+}
+
+func (w *window) read(lo, hi uint64) error {
+	n := int(hi - lo)
+	if cap(w.buf) < n {
+		w.buf = make([]byte, n)
+	}
+	w.buf = w.buf[:n]
+	w.lo, w.hi = lo, hi
+	err := w.t.readAt(w.buf, int64(lo))
+	if err != nil {
+		w.lo, w.hi = 0, 0
+	}
+	return err
+}
+
+// blockStream reads data blocks one after the other, verifies each and
+// inflates it. A block is valid until the next.
+type blockStream struct {
+	w        window
+	x        *indexIter
+	begun    bool
+	end      uint64 // of the block before
 	inf      inflator
-	span     int   // how much to read at once
 	squeezed int64 // blocks that were compressed
+	stored   int64 // bytes of the blocks as they are in the file, without trailers
 }
 
 // streamBuffer is read at once: large enough for the disk, small enough to
@@ -21,58 +77,56 @@ const streamBuffer = 512 << 10
 
 // newStream starts on the table's data blocks; buf is grown when a block does
 // not fit it.
-func (t *table) newStream(blocks []handle, buf []byte) (*blockStream, error) {
+func (t *Table) newStream(buf []byte) (*blockStream, error) {
+	x, err := t.newIndex()
+	if err != nil {
+		return nil, err
+	}
 	dict, err := t.dictionary()
 	if err != nil {
 		return nil, err
 	}
-	return &blockStream{t: t, blocks: blocks, buf: buf, span: streamBuffer, inf: inflator{version: t.foot.version, dict: dict}}, nil
+	w := window{t: t, buf: buf, min: streamBuffer, max: streamBuffer}
+	return &blockStream{w: w, x: x, inf: inflator{version: t.foot.version, dict: dict}}, nil
 }
 
 func (s *blockStream) close() { s.inf.close() }
 
 // next returns the next block's bytes and where it is; io.EOF after the last.
+// After any other error it goes on with the block behind.
 func (s *blockStream) next() ([]byte, handle, error) {
-	if s.i >= len(s.blocks) {
+	if s.x.lost {
 		return nil, handle{}, io.EOF
 	}
-	h := s.blocks[s.i]
-	if h.off < s.lo || h.end() > s.hi {
-		if err := s.fill(); err != nil {
-			return nil, h, err
-		}
+	t := s.w.t
+	ok := false
+	if s.begun {
+		ok = s.x.move(forward)
+	} else {
+		ok, s.begun = s.x.begin(forward), true
 	}
-	s.i++
-	raw := s.buf[h.off-s.lo : h.end()-s.lo]
-	if err := s.t.check("data", h, raw); err != nil {
+	h := s.x.at()
+	switch {
+	case s.x.err != nil:
+		return nil, h, s.x.err
+	case !ok:
+		return nil, handle{}, io.EOF
+	case h.off < s.end:
+		return nil, h, corrupt(t.name, int64(h.off), "index block: data block at %d, expected it after the one that ends at %d", h.off, s.end)
+	}
+	s.end = h.end()
+	raw, err := s.w.block("data", h, forward)
+	if err != nil {
 		return nil, h, err
 	}
-	ctype := raw[h.size]
-	if ctype == rawBlock {
+	s.stored += int64(h.size)
+	if raw[h.size] == rawBlock {
 		return raw[:h.size], h, nil
 	}
 	s.squeezed++
-	b, err := s.inf.inflate(ctype, raw[:h.size])
+	b, err := s.inf.inflate(raw[h.size], raw[:h.size])
 	if err != nil {
-		return nil, h, corrupt(s.t.name, int64(h.off), "data block: %w", err)
+		return nil, h, t.undecoded("data", h, err)
 	}
 	return b, h, nil
-}
-
-// fill reads from the next block on as many blocks as fit, gaps included.
-func (s *blockStream) fill() error {
-	lo, hi := s.blocks[s.i].off, s.blocks[s.i].end()
-	for _, h := range s.blocks[s.i+1:] {
-		if h.end()-lo > uint64(max(cap(s.buf), s.span)) {
-			break
-		}
-		hi = h.end()
-	}
-	n := int(hi - lo)
-	if cap(s.buf) < n {
-		s.buf = make([]byte, n)
-	}
-	s.buf = s.buf[:n]
-	s.lo, s.hi = lo, hi
-	return s.t.readAt(s.buf, int64(lo))
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
+
+	"sstool/internal/op"
 )
 
 // metaBlock is one entry of the metaindex.
@@ -14,17 +17,25 @@ type metaBlock struct {
 	at   handle
 }
 
-// table is an open SST file: footer, metaindex and properties are read and
-// verified, blocks are read on demand.
-type table struct {
-	name  string
-	r     io.ReaderAt
-	size  int64
-	foot  footer
-	meta  []metaBlock
-	props Properties
-	inf   inflator // for index and meta blocks: they use no dictionary
-	trust bool     // do not compare checksums; for fuzzing only
+// Table is an open SST file: footer, metaindex and properties are read and
+// verified, blocks are read on demand. Several goroutines may use one.
+type Table struct {
+	name   string
+	r      io.ReaderAt
+	closer io.Closer // nil when the reader belongs to the caller
+	size   int64
+	foot   footer
+	meta   []metaBlock
+	props  Properties
+	trust  bool   // do not compare checksums; for fuzzing only
+	tail   []byte // the end of the file while it is being opened
+	seq    uint64 // of every entry, when external
+	extern bool   // written outside of a database and ingested
+	order  ordering
+
+	mu     sync.Mutex
+	inf    inflator // for index and meta blocks: they use no dictionary
+	filter *filter  // read on demand
 }
 
 // Names in the metaindex.
@@ -34,22 +45,51 @@ const (
 	metaIndex      = "rocksdb.index"
 	metaRangeDel   = "rocksdb.range_del"
 	metaDict       = "rocksdb.compression_dict"
-	metaPartFilter = "partitionedfilter."
 )
 
+// tailSize is read at once when a table is opened: with the options of most
+// writers it holds footer, metaindex and properties.
+const tailSize = 4 << 10
+
+// OpenTable opens the SST file of the given size behind r, which may be a file,
+// a range of one, or memory; name says in errors where it is. Only footer,
+// metaindex and properties are read: mostly one read of 4 KiB. The reader
+// stays the caller's, Close does not close it.
+func OpenTable(name string, r io.ReaderAt, size int64) (*Table, error) {
+	return openTable(name, r, size, false)
+}
+
+// OpenTableFile opens an SST file by its path, whatever its name is, without
+// changing anything of it. Close closes the file.
+func OpenTableFile(path string) (*Table, error) {
+	f, size, err := openFile(path)
+	if err != nil {
+		return nil, ioError("open SST file", err)
+	}
+	t, err := openTable(path, f, size, false)
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	t.closer = f
+	return t, nil
+}
+
 // openTable reads the footer, the metaindex and the properties.
-func openTable(name string, r io.ReaderAt, size int64, trust bool) (*table, error) {
-	t := &table{name: name, r: r, size: size, trust: trust}
-	tail := make([]byte, min(size, footerSize))
+func openTable(name string, r io.ReaderAt, size int64, trust bool) (*Table, error) {
+	t := &Table{name: name, r: r, size: size, trust: trust}
+	tail := make([]byte, max(0, min(size, tailSize)))
 	if err := t.readAt(tail, size-int64(len(tail))); err != nil {
 		return nil, err
 	}
+	t.tail = tail
+	defer func() { t.tail = nil }()
 	var err error
 	if t.foot, err = parseFooter(tail, size); err != nil {
 		return nil, corrupt(name, max(0, size-footerSize), "%w", err)
 	}
 	t.inf.version = t.foot.version
-	mi, err := t.block("metaindex", t.foot.metaIndex, nil)
+	mi, err := t.block("metaindex", t.foot.metaIndex)
 	if err != nil {
 		return nil, err
 	}
@@ -74,12 +114,39 @@ func openTable(name string, r io.ReaderAt, size int64, trust bool) (*table, erro
 		}
 		t.foot.index = h
 	}
+	t.seq, t.extern = t.props.globalSeqno()
+	t.order = orderOf(t.props.Text(PropComparator))
 	return t, nil
 }
 
-func (t *table) close() { t.inf.close() }
+// Close lets go of the table, of its file too when OpenTableFile opened it.
+func (t *Table) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.inf.close()
+	if t.closer == nil {
+		return nil
+	}
+	err := t.closer.Close()
+	t.closer = nil
+	if err != nil {
+		return ioError("close SST file", err)
+	}
+	return nil
+}
 
-func (t *table) find(name string) (handle, bool) {
+func (t *Table) close() { _ = t.Close() }
+
+// AssumeSeq gives the entries of an external file that does not say so itself
+// their sequence number: the largest one that the MANIFEST has for the file.
+// To be called before the table is read; no effect on other files.
+func (t *Table) AssumeSeq(seq uint64) {
+	if t.extern && t.seq == 0 {
+		t.seq = seq
+	}
+}
+
+func (t *Table) find(name string) (handle, bool) {
 	for _, m := range t.meta {
 		if m.name == name {
 			return m.at, true
@@ -89,7 +156,11 @@ func (t *table) find(name string) (handle, bool) {
 }
 
 // readAt fills b or says why not; a file that ends early is corrupt.
-func (t *table) readAt(b []byte, off int64) error {
+func (t *Table) readAt(b []byte, off int64) error {
+	if from := t.size - int64(len(t.tail)); off >= from && off+int64(len(b)) <= t.size {
+		copy(b, t.tail[off-from:])
+		return nil
+	}
 	n, err := t.r.ReadAt(b, off)
 	if n == len(b) {
 		return nil
@@ -100,9 +171,16 @@ func (t *table) readAt(b []byte, off int64) error {
 	return ioError(t.name, fmt.Errorf("read at offset %d: %w", off, err))
 }
 
+// maxStored caps the stored size of any block. Filters and indexes of files of
+// many gigabytes need that much.
+const maxStored = 1 << 30
+
 // inBounds checks a handle against the file before anything is allocated. The
 // error is a cause without the place.
-func (t *table) inBounds(kind string, h handle) error {
+func (t *Table) inBounds(kind string, h handle) error {
+	if h.size > maxStored {
+		return fmt.Errorf("%s block of %d bytes, expected at most %d", kind, h.size, maxStored)
+	}
 	if h.end() > uint64(t.foot.offset) {
 		return fmt.Errorf("%s block at %d of %d bytes, expected it to end before the footer at %d", kind, h.off, h.size, t.foot.offset)
 	}
@@ -110,7 +188,7 @@ func (t *table) inBounds(kind string, h handle) error {
 }
 
 // check verifies the checksum of raw, a block with its trailer.
-func (t *table) check(kind string, h handle, raw []byte) error {
+func (t *Table) check(kind string, h handle, raw []byte) error {
 	if t.trust {
 		return nil
 	}
@@ -122,7 +200,7 @@ func (t *table) check(kind string, h handle, raw []byte) error {
 }
 
 // raw reads and verifies a block; the result includes the trailer.
-func (t *table) raw(kind string, h handle, buf []byte) ([]byte, error) {
+func (t *Table) raw(kind string, h handle, buf []byte) ([]byte, error) {
 	if err := t.inBounds(kind, h); err != nil {
 		return nil, corrupt(t.name, int64(h.off), "%w", err)
 	}
@@ -137,22 +215,42 @@ func (t *table) raw(kind string, h handle, buf []byte) ([]byte, error) {
 	return buf, t.check(kind, h, buf)
 }
 
-// block reads, verifies and inflates a meta or index block. A compressed
-// block's bytes are valid until the next one.
-func (t *table) block(kind string, h handle, buf []byte) ([]byte, error) {
-	raw, err := t.raw(kind, h, buf)
+// block reads, verifies and inflates a meta or index block.
+func (t *Table) block(kind string, h handle) ([]byte, error) {
+	raw, err := t.raw(kind, h, nil)
 	if err != nil {
 		return nil, err
 	}
+	return t.inflate(kind, h, raw)
+}
+
+// inflate returns the bytes of a meta or index block; the result is the
+// caller's.
+func (t *Table) inflate(kind string, h handle, raw []byte) ([]byte, error) {
+	if raw[h.size] == rawBlock {
+		return raw[:h.size], nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	b, err := t.inf.inflate(raw[h.size], raw[:h.size])
 	if err != nil {
-		return nil, corrupt(t.name, int64(h.off), "%s block: %w", kind, err)
+		return nil, t.undecoded(kind, h, err)
 	}
-	return b, nil
+	return slices.Clone(b), nil
+}
+
+// undecoded says why a block with the right checksum cannot be inflated: an
+// algorithm that is not ours is no damage.
+func (t *Table) undecoded(kind string, h handle, err error) error {
+	e := corrupt(t.name, int64(h.off), "%s block: %w", kind, err)
+	if errors.Is(err, errCompression) {
+		e.Kind = op.Failed
+	}
+	return e
 }
 
 // eachEntry walks a plain block that is not a data block.
-func (t *table) eachEntry(kind string, h handle, b []byte, fn func(key, value []byte) error) error {
+func (t *Table) eachEntry(kind string, h handle, b []byte, fn func(key, value []byte) error) error {
 	var e entries
 	err := e.reset(b)
 	for err == nil && e.next() {
@@ -167,7 +265,7 @@ func (t *table) eachEntry(kind string, h handle, b []byte, fn func(key, value []
 // readProperties reads the properties block. A file ingested with
 // write_global_seqno had eight bytes patched after its checksum was made
 // (table/meta_blocks.cc:ReadTablePropertiesHelper): they count as zeros.
-func (t *table) readProperties() error {
+func (t *Table) readProperties() error {
 	h, ok := t.find(metaProperties)
 	if !ok {
 		if h, ok = t.find(metaStats); !ok {
@@ -180,20 +278,20 @@ func (t *table) readProperties() error {
 			return err
 		}
 	}
-	b, err := t.inf.inflate(raw[h.size], raw[:h.size])
+	b, err := t.inflate("properties", h, raw)
 	if err != nil {
-		return corrupt(t.name, int64(h.off), "properties block: %w", err)
+		return err
 	}
-	t.props = Properties{}
+	t.props = make(Properties, 48)
 	return t.eachEntry("properties", h, b, func(key, value []byte) error {
-		t.props[string(key)] = slices.Clone(value)
+		t.props[string(key)] = value // of a block that is read for this alone
 		return nil
 	})
 }
 
 // patchedSeqno says whether the checksum of the properties fits once the
 // global sequence number is zeroed.
-func (t *table) patchedSeqno(h handle, raw []byte) bool {
+func (t *Table) patchedSeqno(h handle, raw []byte) bool {
 	clean := slices.Clone(raw)
 	found := false
 	_ = t.eachEntry("properties", h, clean[:h.size], func(key, value []byte) error {
@@ -208,7 +306,7 @@ func (t *table) patchedSeqno(h handle, raw []byte) bool {
 
 // dictionary is the compression dictionary of the data blocks, nil when there
 // is none.
-func (t *table) dictionary() ([]byte, error) {
+func (t *Table) dictionary() ([]byte, error) {
 	h, ok := t.find(metaDict)
 	if !ok {
 		return nil, nil
