@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -90,8 +91,8 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// sample reads some rows of some databases of the store.
-func (f *found) sample() (*evidence, error) {
+// families is the evidence of the directories alone.
+func (f *found) families() *evidence {
 	ev := &evidence{families: map[string]bool{}, fits: map[streams.Kind]int{}}
 	var starts []int64
 	for _, db := range f.dbs {
@@ -101,13 +102,19 @@ func (f *found) sample() (*evidence, error) {
 		starts = append(starts, db.start)
 	}
 	ev.divisor, ev.segments = divisor(starts)
+	return ev
+}
+
+// sample reads some rows of some databases of the store.
+func (f *found) sample() (*evidence, error) {
+	ev := f.families()
 	step := max(1, len(f.dbs)/sampleDatabases)
 	for i := 0; i < len(f.dbs); i += step {
 		db := f.dbs[i]
 		for _, fam := range db.families {
 			n := 0
 			err := lsm.Rows(db.dir, fam, func(key, value []byte) error {
-				if n++; n > sampleRows {
+				if n++; n > cmp.Or(f.rows, sampleRows) {
 					return errEnough
 				}
 				ev.row(f.segmented, db.start, fam, key, value)

@@ -1,0 +1,65 @@
+package spec
+
+import (
+	"cmp"
+
+	"sstool/internal/lsm"
+	"sstool/internal/op"
+	"sstool/internal/streams"
+)
+
+// Databases are the databases of one store, in any number of tasks.
+type Databases struct {
+	Store     string
+	Segmented bool
+	Dirs      []DatabaseDir
+	// Rows and Sample bound how many rows of a family, and how many databases,
+	// are looked at: 0 is what FromStateDir looks at.
+	Rows, Sample int
+}
+
+// DatabaseDir is one database's directory and, for segments, where it starts
+// (ms).
+type DatabaseDir struct {
+	Dir   string
+	Start int64
+}
+
+// KindOf tells what kind of store the databases are of. The result has a Kind,
+// or Candidates, and says in From why. Databases that vanish meanwhile are
+// passed over; op.NotFound when there is none at all.
+func KindOf(d Databases) (*Store, error) {
+	f := &found{name: d.Store, segmented: d.Segmented, rows: d.Rows}
+	step := max(1, len(d.Dirs)/cmp.Or(d.Sample, sampleDatabases))
+	read := 0
+	for i, x := range d.Dirs {
+		db := database{dir: x.Dir, start: x.Start}
+		if i%step == 0 {
+			v, err := lsm.ReadManifest(x.Dir)
+			if op.KindOf(err) == op.NotFound && err != nil {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			read++
+			for _, fam := range v.Families {
+				if fam.Name != streams.OffsetsFamily {
+					db.families = append(db.families, fam.Name)
+				}
+			}
+		}
+		f.dbs = append(f.dbs, db)
+	}
+	if read == 0 && len(d.Dirs) > 0 {
+		return nil, op.Errorf(op.NotFound, "store %s: none of its databases can be opened", d.Store)
+	}
+	st := &Store{Store: streams.Store{Name: f.name}}
+	ev, err := f.sample()
+	if err != nil {
+		return nil, err
+	}
+	f.kind(st, ev)
+	f.interval(st, ev)
+	return st, nil
+}
