@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 )
 
 // Tags of a VersionEdit (db/version_edit.h).
@@ -37,6 +38,9 @@ const (
 
 	fileEnd      = 1 // custom fields of new file 4
 	fileMinLog   = 3
+	fileOldest   = 5 // seconds: when the oldest of its rows was written
+	fileCreated  = 6 // seconds
+	fileEpoch    = 13
 	filePathID   = 65
 	fileMustKnow = 1 << 6
 	blobMustKnow = 1 << 6
@@ -61,6 +65,8 @@ type edit struct {
 	groupLeft  uint32 // edits of the atomic group after this one
 	deleted    []levelFile
 	added      []File
+	blobs      []BlobFile // new ones
+	garbage    []BlobFile // what of older ones nobody refers to any more
 }
 
 type levelFile struct {
@@ -68,21 +74,21 @@ type levelFile struct {
 	number uint64
 }
 
-// cursor takes fields from the front of a record and remembers the first
+// fields are taken from the front of a record and remembers the first
 // failure.
-type cursor struct {
+type fields struct {
 	b   []byte
 	err error
 }
 
-func (c *cursor) fail(what string) {
+func (c *fields) fail(what string) {
 	if c.err == nil {
 		c.err = fmt.Errorf("malformed %s", what)
 	}
 	c.b = nil
 }
 
-func (c *cursor) u64(what string) uint64 {
+func (c *fields) u64(what string) uint64 {
 	v, n := binary.Uvarint(c.b)
 	if n <= 0 {
 		c.fail(what)
@@ -92,7 +98,7 @@ func (c *cursor) u64(what string) uint64 {
 	return v
 }
 
-func (c *cursor) u32(what string) uint32 {
+func (c *fields) u32(what string) uint32 {
 	v := c.u64(what)
 	if v > math.MaxUint32 {
 		c.fail(what)
@@ -101,7 +107,7 @@ func (c *cursor) u32(what string) uint32 {
 	return uint32(v)
 }
 
-func (c *cursor) level() int {
+func (c *fields) level() int {
 	v := c.u32("level")
 	if v > maxLevel {
 		c.fail("level")
@@ -110,7 +116,7 @@ func (c *cursor) level() int {
 	return int(v)
 }
 
-func (c *cursor) bytes(what string) []byte {
+func (c *fields) bytes(what string) []byte {
 	n := uint64(c.u32(what))
 	if n > uint64(len(c.b)) {
 		c.fail(what)
@@ -123,7 +129,7 @@ func (c *cursor) bytes(what string) []byte {
 
 // internal takes an internal key and returns a copy of its user key and the
 // trailer.
-func (c *cursor) internal(what string) ([]byte, uint64) {
+func (c *fields) internal(what string) ([]byte, uint64) {
 	b := c.bytes(what)
 	if c.err == nil && len(b) < 8 {
 		c.fail(what)
@@ -137,7 +143,7 @@ func (c *cursor) internal(what string) ([]byte, uint64) {
 // decodeEdit reads a VersionEdit (db/version_edit.cc:VersionEdit::DecodeFrom).
 func decodeEdit(b []byte) (edit, error) {
 	var e edit
-	c := cursor{b: b}
+	c := fields{b: b}
 	for len(c.b) > 0 && c.err == nil {
 		tag := c.u32("tag")
 		switch tag {
@@ -173,9 +179,9 @@ func decodeEdit(b []byte) (edit, error) {
 		case tagDBID:
 			e.dbID = string(c.bytes("database id"))
 		case tagBlobAdd, tagBlobAddOld:
-			c.blob(3, 2)
+			e.blobs = append(e.blobs, c.blob(2))
 		case tagBlobGarbage, tagBlobGarbageOld:
-			c.blob(3, 0)
+			e.garbage = append(e.garbage, c.blob(0))
 		case tagWalAdd:
 			c.u64("log number")
 			for c.err == nil {
@@ -199,7 +205,7 @@ func decodeEdit(b []byte) (edit, error) {
 }
 
 // newFile reads the body of the new-file tags.
-func (c *cursor) newFile(tag uint32, e *edit) File {
+func (c *fields) newFile(tag uint32, e *edit) File {
 	f := File{Level: c.level(), Number: c.u64("file number")}
 	if tag == tagNewFile3 {
 		f.PathID = c.u32("path id")
@@ -211,7 +217,7 @@ func (c *cursor) newFile(tag uint32, e *edit) File {
 	var trailer uint64
 	f.Smallest, _ = c.internal("smallest key")
 	f.Largest, trailer = c.internal("largest key")
-	f.LargestExclusive = trailer == maxSeq<<8|typeRangeDelete
+	f.LargestExclusive = trailer == maxSeq<<8|uint64(KindRangeDelete)
 	if tag == tagNewFile {
 		return f
 	}
@@ -239,6 +245,12 @@ func (c *cursor) newFile(tag uint32, e *edit) File {
 				break
 			}
 			e.minLog, e.has.minLog = binary.LittleEndian.Uint64(b), true
+		case field == fileOldest:
+			f.Oldest = seconds(b)
+		case field == fileCreated:
+			f.Created = seconds(b)
+		case field == fileEpoch:
+			f.Epoch, _ = binary.Uvarint(b)
 		case field&fileMustKnow != 0:
 			c.err = fmt.Errorf("unknown file field %d, expected one that may be skipped", field)
 		}
@@ -246,23 +258,31 @@ func (c *cursor) newFile(tag uint32, e *edit) File {
 	return f
 }
 
-// blob skips a blob file addition or garbage record: Kafka Streams keeps no
-// blobs, and rows that point at one are refused when they are read.
-func (c *cursor) blob(numbers, strings int) {
-	for range numbers {
-		c.u64("blob file")
+// seconds reads a time stored as a varint of seconds; 0 is unknown.
+func seconds(b []byte) time.Time {
+	if v, n := binary.Uvarint(b); n > 0 && v > 0 && v < 1<<40 {
+		return time.Unix(int64(v), 0).UTC()
 	}
+	return time.Time{}
+}
+
+// blob reads the addition of a blob file, whose record has a checksum in two
+// strings, or of garbage in one (db/blob/blob_file_addition.cc,
+// blob_file_garbage.cc).
+func (c *fields) blob(strings int) BlobFile {
+	b := BlobFile{Number: c.u64("blob file"), Count: c.u64("blob count"), Bytes: c.u64("blob bytes")}
 	for range strings {
 		c.bytes("blob checksum")
 	}
 	for c.err == nil {
 		field := c.u32("blob field")
 		if field == 0 || c.err != nil {
-			return
+			break
 		}
 		if field&blobMustKnow != 0 {
 			c.err = errors.New("unknown blob field, expected one that may be skipped")
 		}
 		c.bytes("blob field")
 	}
+	return b
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sstool/internal/op"
 )
@@ -37,7 +38,19 @@ type Family struct {
 	ComparatorName string
 	LogNumber      uint64 // older write-ahead logs hold nothing of this family
 	Files          []File // live SST files, by level and number
+	Blobs          []BlobFile
 }
+
+// BlobFile is a file of values kept apart from their keys. A file whose bytes
+// are garbage altogether is gone from the live version.
+type BlobFile struct {
+	Number                     uint64
+	Count, Bytes               uint64
+	GarbageCount, GarbageBytes uint64
+}
+
+// Name is the file's name in the database's directory.
+func (b BlobFile) Name() string { return fmt.Sprintf("%06d.blob", b.Number) }
 
 // File is one live SST file. Keys are user keys.
 type File struct {
@@ -48,10 +61,19 @@ type File struct {
 	Smallest, Largest       []byte
 	LargestExclusive        bool // Largest is the end of a range tombstone
 	SmallestSeq, LargestSeq uint64
+	Epoch                   uint64    // orders the files of level 0; 0 when older than RocksDB 7.10
+	Oldest, Created         time.Time // oldest row and the file itself; zero when not known
+
+	name string // on disk, when it is not the usual one
 }
 
 // Name is the file's name in the database's directory.
-func (f File) Name() string { return fmt.Sprintf("%06d.sst", f.Number) }
+func (f File) Name() string {
+	if f.name != "" {
+		return f.name
+	}
+	return fmt.Sprintf("%06d.sst", f.Number)
+}
 
 // Family finds a column family by name.
 func (v *Version) Family(name string) (*Family, bool) {
@@ -63,7 +85,7 @@ func (v *Version) Family(name string) (*Family, bool) {
 	return nil, false
 }
 
-// Path is the file's full path; old databases may use the suffix .ldb.
+// Path is the file's full path.
 func (v *Version) Path(f File) string { return filepath.Join(v.Dir, f.Name()) }
 
 // manifestTries is how often a MANIFEST may be replaced while we look for it.
@@ -197,11 +219,16 @@ type builder struct {
 type familyState struct {
 	Family
 	files map[uint64]File
+	blobs map[uint64]BlobFile
+}
+
+func newFamily(id uint32, name string) *familyState {
+	return &familyState{Family: Family{ID: id, Name: name}, files: map[uint64]File{}, blobs: map[uint64]BlobFile{}}
 }
 
 func newBuilder() *builder {
 	b := &builder{families: map[uint32]*familyState{}, dropped: map[uint32]bool{}}
-	b.families[0] = &familyState{Family: Family{Name: "default"}, files: map[uint64]File{}}
+	b.families[0] = newFamily(0, "default")
 	return b
 }
 
@@ -225,7 +252,7 @@ func (b *builder) apply(e edit) error {
 		if _, ok := b.families[e.family]; ok && e.family != 0 {
 			return fmt.Errorf("column family %d added twice", e.family)
 		}
-		b.families[e.family] = &familyState{Family: Family{ID: e.family, Name: e.add}, files: map[uint64]File{}}
+		b.families[e.family] = newFamily(e.family, e.add)
 		delete(b.dropped, e.family)
 	}
 	f, ok := b.families[e.family]
@@ -259,6 +286,18 @@ func (b *builder) apply(e edit) error {
 		}
 		f.files[n.Number] = n
 	}
+	for _, n := range e.blobs {
+		f.blobs[n.Number] = n
+	}
+	for _, g := range e.garbage {
+		n, ok := f.blobs[g.Number]
+		if !ok {
+			return fmt.Errorf("garbage in blob file %06d, expected it to be live", g.Number)
+		}
+		n.GarbageCount += g.Count
+		n.GarbageBytes += g.Bytes
+		f.blobs[g.Number] = n
+	}
 	return nil
 }
 
@@ -269,6 +308,12 @@ func (b *builder) version() Version {
 		for _, n := range s.files {
 			f.Files = append(f.Files, n)
 		}
+		for _, n := range s.blobs {
+			if n.GarbageCount < n.Count {
+				f.Blobs = append(f.Blobs, n)
+			}
+		}
+		slices.SortFunc(f.Blobs, func(x, y BlobFile) int { return cmp.Compare(x.Number, y.Number) })
 		slices.SortFunc(f.Files, func(x, y File) int {
 			return cmp.Or(cmp.Compare(x.Level, y.Level), cmp.Compare(x.Number, y.Number))
 		})

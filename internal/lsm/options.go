@@ -29,6 +29,8 @@ type FamilyOptions struct {
 	FormatVersion   int    // 0 when the file does not say
 	Checksum        string // "kCRC32c"
 	CF, Table       map[string]string
+
+	hasTable bool // its table options were there
 }
 
 // Family finds a column family's options by name.
@@ -49,16 +51,21 @@ func ReadOptions(dir string) (Options, error) {
 	}
 	newest, name := int64(-1), ""
 	for _, e := range list {
-		num, ok := strings.CutPrefix(e.Name(), "OPTIONS-")
-		if n, err := strconv.ParseInt(num, 10, 64); ok && err == nil && n > newest {
+		if n := prefixNumber(e.Name(), "OPTIONS-"); n > newest {
 			newest, name = n, e.Name()
 		}
 	}
 	if name == "" {
 		return Options{}, ioError("read OPTIONS", &os.PathError{Op: "find", Path: filepath.Join(dir, "OPTIONS-*"), Err: os.ErrNotExist})
 	}
-	path := filepath.Join(dir, name)
-	b, err := os.ReadFile(path)
+	return readOptionsFile(filepath.Join(dir, name))
+}
+
+// maxOptions bounds an OPTIONS file: a column family takes some 5 KiB.
+const maxOptions = 64 << 20
+
+func readOptionsFile(path string) (Options, error) {
+	b, err := readHead(path, maxOptions)
 	if err != nil {
 		return Options{}, ioError("read OPTIONS", err)
 	}
@@ -105,6 +112,10 @@ func parseOptions(path string, b []byte) (Options, error) {
 	if o.RocksDBVersion == "" || len(o.Families) == 0 {
 		return o, corrupt(path, int64(len(b)), "the file ends, expected [Version] and [CFOptions] sections before")
 	}
+	// Each family has its table options after it: a file without them was cut.
+	if last := o.Families[len(o.Families)-1]; !last.hasTable || b[len(b)-1] != '\n' {
+		return o, corrupt(path, int64(len(b)), "the file ends, expected the rest of column family %q's options", last.Name)
+	}
 	for i := range o.Families {
 		if err := o.Families[i].fill(); err != nil {
 			return o, corrupt(path, 0, "column family %q: %w", o.Families[i].Name, err)
@@ -141,6 +152,7 @@ func (o *Options) section(title string, version map[string]string) (map[string]s
 		if !ok {
 			return nil, fmt.Errorf("table options of column family %q, expected its CFOptions before", arg)
 		}
+		f.hasTable = true
 		return f.Table, nil
 	}
 	return map[string]string{}, nil

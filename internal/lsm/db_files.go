@@ -1,0 +1,176 @@
+package lsm
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// readManifest reads the live version through CURRENT or, when that leads
+// nowhere, from the newest MANIFEST that can be read.
+func (d *DB) readManifest(l *listing) {
+	v, err := ReadManifest(d.Dir)
+	if err == nil {
+		d.setVersion(v)
+		return
+	}
+	tried := ""
+	if name, cerr := readCurrent(d.Dir); cerr == nil && l.has(name) {
+		tried = name
+		what := "is damaged"
+		if l.sizes[name] == 0 {
+			what = "is empty"
+		}
+		d.report(name, what+", and CURRENT names it: "+unknownLive, err, cureRestore)
+	} else {
+		d.report("CURRENT", currentState(l, cerr), err, cureRestore)
+		if len(l.manifests) == 0 {
+			d.report("MANIFEST", "is missing: "+unknownLive, nil, cureRestore)
+		}
+	}
+	v, ok := d.otherManifest(l, tried)
+	if !ok {
+		return
+	}
+	d.report(v.Manifest, "is taken instead, the newest that can be read: the live set may be an older one", nil, cureRestore)
+	d.setVersion(v)
+}
+
+const unknownLive = "which SST files are live, and on which level, is not known; the files themselves can be read"
+
+func currentState(l *listing, err error) string {
+	switch size, ok := l.sizes["CURRENT"]; {
+	case !ok:
+		return "is missing"
+	case size == 0:
+		return "is empty"
+	case err == nil:
+		return "names a MANIFEST that does not exist"
+	}
+	return "does not name a MANIFEST"
+}
+
+// otherManifest is the newest MANIFEST but one that can be read, preferably to
+// its end.
+func (d *DB) otherManifest(l *listing, but string) (best Version, ok bool) {
+	for _, name := range l.manifests {
+		if name == but {
+			continue
+		}
+		path := filepath.Join(d.Dir, name)
+		data, err := os.ReadFile(path)
+		var v Version
+		if err == nil {
+			v, err = parseManifest(path, data)
+		}
+		if err != nil {
+			d.report(name, "cannot be read", err, cureRestore)
+			continue
+		}
+		v.Dir, v.Manifest = d.Dir, name
+		if !v.Torn {
+			return v, true
+		}
+		if !ok {
+			best, ok = v, true
+		}
+	}
+	return best, ok
+}
+
+func (d *DB) setVersion(v Version) {
+	d.Version = &v
+	d.Identity = v.DBID
+	if v.Torn {
+		d.Remarks = append(d.Remarks, v.Manifest+" ends inside a record: an application is writing it, or was stopped while it did; the state before that record is shown")
+	}
+}
+
+// readOptions reads the newest OPTIONS file that can be read.
+func (d *DB) readOptions(l *listing) {
+	for _, name := range l.options {
+		o, err := readOptionsFile(filepath.Join(d.Dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // replaced meanwhile
+		}
+		if err != nil {
+			what := "is damaged: what the database is configured for is not known from it"
+			if l.sizes[name] == 0 {
+				what = "is empty: what the database is configured for is not known from it"
+			}
+			d.report(name, what, err, "Kafka Streams does not read it and writes a new one when it opens the store")
+			continue
+		}
+		d.Options = &o
+		d.compareFamilies(name)
+		return
+	}
+	if len(l.options) == 0 {
+		d.report("OPTIONS", "is missing: what the database is configured for is not known", nil, "Kafka Streams does not read it and writes a new one when it opens the store")
+	}
+}
+
+// compareFamilies reports an OPTIONS file whose column families are not the
+// database's.
+func (d *DB) compareFamilies(name string) {
+	if d.Version == nil {
+		return
+	}
+	has := d.Version.names()
+	var said []string
+	for _, f := range d.Options.Families {
+		said = append(said, f.Name)
+	}
+	slices.Sort(has)
+	slices.Sort(said)
+	if !slices.Equal(has, said) {
+		d.report(name, fmt.Sprintf("configures the column families %q, the MANIFEST has %q: it is older, or of another database", said, has), nil,
+			"Kafka Streams does not read it and writes a new one when it opens the store")
+	}
+}
+
+// maxIdentity is far above the 36 bytes of an id.
+const maxIdentity = 1 << 10
+
+// readIdentity reads IDENTITY, which may be missing: since RocksDB 9.7 the
+// MANIFEST has the id too, and RocksDB goes by that.
+func (d *DB) readIdentity(l *listing) {
+	const name = "IDENTITY"
+	if !l.has(name) {
+		return
+	}
+	b, err := readHead(filepath.Join(d.Dir, name), maxIdentity)
+	id := strings.TrimSpace(string(b))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		d.report(name, "cannot be read", ioError("read IDENTITY", err), cureNone)
+	case id == "":
+		d.report(name, "is empty", nil, cureNone)
+	case len(b) == maxIdentity || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }):
+		d.report(name, "does not hold the id of a database", corrupt(filepath.Join(d.Dir, name), 0, "%d bytes %.40q, expected one line of printable text", len(b), b), cureNone)
+	case d.Identity == "":
+		d.Identity = id
+	case d.Identity != id:
+		d.report(name, fmt.Sprintf("says %s, the MANIFEST %s: copied from another database; RocksDB goes by the MANIFEST", id, d.Identity), nil, cureNone)
+	}
+}
+
+// readHead reads at most limit bytes of a file's beginning.
+func readHead(path string, limit int64) ([]byte, error) {
+	f, size, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := make([]byte, min(size, limit))
+	n, err := f.ReadAt(b, 0)
+	if n == len(b) {
+		err = nil
+	}
+	return b[:n], err
+}

@@ -1,0 +1,316 @@
+package lsm
+
+import (
+	"bytes"
+	"container/heap"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"sort"
+)
+
+// A part is one live file as an iterator reads it: its entries, or its range
+// tombstones when they are to be shown as entries. It is opened when the
+// iterator reaches it and closed when it leaves.
+type part struct {
+	file File
+	path string
+	tomb bool     // shows the range tombstones
+	pin  *os.File // opened beforehand; nil: opened by path when reached
+	h    *os.File
+	t    *Table
+	src  source
+	dels *deletions // what its range tombstones delete; nil when there are none
+}
+
+// source is what a part reads: a TableIter or a tombIter.
+type source interface {
+	First() bool
+	Last() bool
+	SeekGE(key []byte) bool
+	SeekLT(key []byte) bool
+	Next() bool
+	Prev() bool
+	Entry() Entry
+	Err() error
+	Close()
+}
+
+// errVanished says that a live file is gone: a compaction replaced it.
+var errVanished = errors.New("a live file does not exist")
+
+// open opens the part for reading with the given readahead in bytes; live says
+// that its range tombstones are wanted as deletions.
+func (p *part) open(readahead int, live bool) error {
+	if p.src != nil {
+		return nil
+	}
+	h := p.pin
+	if h == nil {
+		f, err := os.Open(p.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: %w", errVanished, err)
+		}
+		if err != nil {
+			return ioError("read SST file", err)
+		}
+		h = f
+	}
+	t, dels, err := openLive(h, p.file)
+	if err != nil {
+		if p.pin == nil {
+			_ = h.Close()
+		}
+		return err
+	}
+	p.h, p.t = h, t
+	switch {
+	case p.tomb:
+		p.src = newTombIter(dels)
+	default:
+		it := t.Iter()
+		it.Readahead(readahead)
+		p.src = it
+		if live && len(dels) > 0 && p.dels == nil {
+			p.dels = cut(dels, p.file)
+		}
+	}
+	return nil
+}
+
+// openLive opens a live file's table with the sequence number the MANIFEST
+// gives it, and reads its range tombstones.
+func openLive(h *os.File, f File) (*Table, []RangeDelete, error) {
+	st, err := h.Stat()
+	if err != nil {
+		return nil, nil, ioError("read SST file", err)
+	}
+	t, err := OpenTable(h.Name(), h, st.Size())
+	if err != nil {
+		return nil, nil, err
+	}
+	t.AssumeSeq(f.LargestSeq)
+	dels, err := t.RangeDeletes()
+	if err != nil {
+		_ = t.Close()
+		return nil, nil, err
+	}
+	return t, dels, nil
+}
+
+// cut makes deletions of a file's range tombstones.
+func cut(list []RangeDelete, f File) *deletions {
+	d := &deletions{}
+	for _, r := range list {
+		d.add(truncate(r, f))
+	}
+	d.build()
+	return d
+}
+
+// close lets go of the file, but for a handle opened beforehand.
+func (p *part) close() {
+	if p.src == nil {
+		return
+	}
+	p.src.Close()
+	_ = p.t.Close()
+	if p.pin == nil {
+		_ = p.h.Close()
+	}
+	p.src, p.t, p.h = nil, nil, nil
+}
+
+// run reads files whose key ranges do not overlap as one sorted sequence, with
+// one of them open at a time.
+type run struct {
+	it    *Iter
+	parts []*part // in key order
+	at    int     // the open part
+	e     Entry   // borrowed until the next step
+	head  uint64  // of e's key, see Iter.headOf
+	ok    bool    // stands on an entry
+}
+
+// enter opens part i and closes the one that was open.
+func (r *run) enter(i int) (*part, error) {
+	if i != r.at {
+		r.parts[r.at].close()
+	}
+	r.at = i
+	p := r.parts[i]
+	if err := p.open(r.it.readahead, !r.it.all); err != nil {
+		return nil, err
+	}
+	if p.dels != nil {
+		r.it.activate(p)
+	}
+	return p, nil
+}
+
+// set takes over the entry of the source after a step.
+func (r *run) set(ok bool) bool {
+	if r.ok = ok; ok {
+		r.e = r.parts[r.at].src.Entry()
+		r.head = r.it.headOf(r.e.Key)
+	}
+	return ok
+}
+
+// next steps forward; an error ends the iteration.
+func (r *run) next() error {
+	p := r.parts[r.at]
+	if r.set(p.src.Next()) {
+		return nil
+	}
+	if err := p.src.Err(); err != nil {
+		return err
+	}
+	return r.firstFrom(r.at + 1)
+}
+
+func (r *run) prev() error {
+	p := r.parts[r.at]
+	if r.set(p.src.Prev()) {
+		return nil
+	}
+	if err := p.src.Err(); err != nil {
+		return err
+	}
+	return r.lastFrom(r.at - 1)
+}
+
+// firstFrom goes to the first entry of part i or of those after it.
+func (r *run) firstFrom(i int) error {
+	r.ok = false
+	for ; i < len(r.parts); i++ {
+		p, err := r.enter(i)
+		if err != nil {
+			return err
+		}
+		if r.set(p.src.First()) {
+			return nil
+		}
+		if err := p.src.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastFrom goes to the last entry of part i or of those before it.
+func (r *run) lastFrom(i int) error {
+	r.ok = false
+	for ; i >= 0; i-- {
+		p, err := r.enter(i)
+		if err != nil {
+			return err
+		}
+		if r.set(p.src.Last()) {
+			return nil
+		}
+		if err := p.src.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seekGE goes to the first entry whose key is not before key.
+func (r *run) seekGE(key []byte) error {
+	i := sort.Search(len(r.parts), func(i int) bool { return !r.parts[i].file.endsBefore(key) })
+	r.ok = false
+	if i == len(r.parts) {
+		return nil
+	}
+	p, err := r.enter(i)
+	if err != nil {
+		return err
+	}
+	if r.set(p.src.SeekGE(key)) {
+		return nil
+	}
+	if err := p.src.Err(); err != nil {
+		return err
+	}
+	return r.firstFrom(i + 1)
+}
+
+// seekLT goes to the last entry whose key is before key.
+func (r *run) seekLT(key []byte) error {
+	i := sort.Search(len(r.parts), func(i int) bool { return bytes.Compare(r.parts[i].file.Smallest, key) >= 0 }) - 1
+	r.ok = false
+	if i < 0 {
+		return nil
+	}
+	p, err := r.enter(i)
+	if err != nil {
+		return err
+	}
+	if r.set(p.src.SeekLT(key)) {
+		return nil
+	}
+	if err := p.src.Err(); err != nil {
+		return err
+	}
+	return r.lastFrom(i - 1)
+}
+
+// endsBefore says whether all keys of the file are before key.
+func (f *File) endsBefore(key []byte) bool {
+	c := bytes.Compare(f.Largest, key)
+	return c < 0 || c == 0 && f.LargestExclusive
+}
+
+// covers says whether key lies in the file's range.
+func (f *File) covers(key []byte) bool {
+	return bytes.Compare(f.Smallest, key) <= 0 && !f.endsBefore(key)
+}
+
+// layout deals files to as few runs as possible, such that no two files of a
+// run overlap: each level below 0 becomes one, and so do files that were
+// ingested beside each other. Which file is newer is not lost: sequence
+// numbers say it.
+func layout(files []File) [][]File {
+	files = slices.Clone(files)
+	slices.SortStableFunc(files, func(a, b File) int { return bytes.Compare(a.Smallest, b.Smallest) })
+	var runs [][]File
+	var free endHeap // the runs by where they end
+	for _, f := range files {
+		if len(free) > 0 && free[0].last.endsBefore(f.Smallest) {
+			free[0].last = f
+			runs[free[0].run] = append(runs[free[0].run], f)
+			heap.Fix(&free, 0)
+			continue
+		}
+		heap.Push(&free, runEnd{f, len(runs)})
+		runs = append(runs, []File{f})
+	}
+	return runs
+}
+
+type runEnd struct {
+	last File
+	run  int
+}
+
+// endHeap has the run first that ends first.
+type endHeap []runEnd
+
+func (h endHeap) Len() int      { return len(h) }
+func (h endHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h endHeap) Less(i, j int) bool {
+	if c := bytes.Compare(h[i].last.Largest, h[j].last.Largest); c != 0 {
+		return c < 0
+	}
+	return h[i].last.LargestExclusive && !h[j].last.LargestExclusive
+}
+func (h *endHeap) Push(x any) { *h = append(*h, x.(runEnd)) }
+func (h *endHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
