@@ -15,14 +15,14 @@ import (
 // Time is a time in milliseconds since 1970, as Kafka counts.
 type Time int64
 
-// String is RFC 3339 in UTC with milliseconds when there are some; a time that
+// String is RFC 3339 in UTC with milliseconds; a time that
 // no calendar has is the number.
 func (t Time) String() string {
 	const first, last = -62135596800000, 253402300799999 // years 1 to 9999
 	if t < first || t > last {
 		return strconv.FormatInt(int64(t), 10)
 	}
-	return time.UnixMilli(int64(t)).UTC().Format("2006-01-02T15:04:05.999Z07:00")
+	return time.UnixMilli(int64(t)).UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
 // RawJSON is valid JSON as it was found: order of fields and digits of numbers

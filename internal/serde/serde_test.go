@@ -42,9 +42,9 @@ func TestRoundTrip(t *testing.T) {
 		{"base64", "AP8=", "00 ff", `"AP8="`},
 		{"json", `{"b":1.10,"a":[null]}`, hex.EncodeToString([]byte(`{"b":1.10,"a":[null]}`)), `{"b":1.10,"a":[null]}`},
 		{"void", "", "", "null"},
-		{"windowed(string)", "ab@1000", "6162 0000 0000 0000 03e8", `{"key":"ab","start":"1970-01-01T00:00:01Z","start_ms":1000}`},
+		{"windowed(string)", "ab@1000", "6162 0000 0000 0000 03e8", `{"key":"ab","start":"1970-01-01T00:00:01.000Z","start_ms":1000}`},
 		{"session(string)", "ab@1970-01-01T00:00:01Z/2000", "6162 0000 0000 0000 07d0 0000 0000 0000 03e8",
-			`{"key":"ab","start":"1970-01-01T00:00:01Z","end":"1970-01-01T00:00:02Z","start_ms":1000,"end_ms":2000}`},
+			`{"key":"ab","start":"1970-01-01T00:00:01.000Z","end":"1970-01-01T00:00:02.000Z","start_ms":1000,"end_ms":2000}`},
 		{"list(string)", `["a",null,""]`, "01 00000003 00000001 61 ffffffff 00000000", `["a",null,""]`},
 		{"list(int)", `[1,null,2]`, "00 00000001 00000001 00000003 00000001 00000002", "[1,null,2]"},
 		{"list(list(short))", `[[1]]`, "01 00000001 0000000b 00 00000000 00000001 0001", "[[1]]"},
@@ -139,7 +139,7 @@ func TestSafe(t *testing.T) {
 }
 
 func TestTime(t *testing.T) {
-	for ms, want := range map[Time]string{0: "1970-01-01T00:00:00Z", 1795939200123: "2026-11-29T08:00:00.123Z", -1: "1969-12-31T23:59:59.999Z",
+	for ms, want := range map[Time]string{0: "1970-01-01T00:00:00.000Z", 1795939200123: "2026-11-29T08:00:00.123Z", -1: "1969-12-31T23:59:59.999Z",
 		1<<63 - 1: "9223372036854775807", -1 << 63: "-9223372036854775808"} {
 		if got := ms.String(); got != want {
 			t.Errorf("%d is %s, want %s", int64(ms), got, want)
@@ -164,7 +164,7 @@ func TestQuery(t *testing.T) {
 	in := Object{{"key", "k"}, {"n", int64(7)}, {"value", RawJSON(`{"id":12345678901234567890,"tags":["a","b"]}`)}, {"f", float32(0.5)}, {"at", Time(0)}, {"l", []any{nil, true}}}
 	for expr, want := range map[string]string{
 		".key": `"k"`, ".n + 1": "8", ".value.tags[]": `"a" "b"`, ".value.id": "12345678901234567890", "select(.n > 9)": "",
-		".at": `"1970-01-01T00:00:00Z"`, "[.f, .l]": "[0.5,[null,true]]", "{k: .key}": `{"k":"k"}`, "halt": "",
+		".at": `"1970-01-01T00:00:00.000Z"`, "[.f, .l]": "[0.5,[null,true]]", "{k: .key}": `{"k":"k"}`, "halt": "",
 	} {
 		q, err := ParseQuery(expr)
 		if err != nil {

@@ -1,0 +1,195 @@
+package inspect
+
+import (
+	"bytes"
+	"slices"
+
+	"sstool/internal/lsm"
+	"sstool/internal/op"
+	"sstool/internal/streams"
+)
+
+// rowsDB is one database of a store.
+type rowsDB struct {
+	r         *Rows
+	dir       string
+	start     int64 // of the segment, ms
+	segmented bool
+}
+
+// open takes a snapshot of the database's files. gone says that the
+// application removed the segment meanwhile.
+func (d *rowsDB) open() (db *lsm.DB, gone bool, err error) {
+	db, err = lsm.OpenDB(d.dir)
+	if err == nil {
+		return db, false, nil
+	}
+	if op.KindOf(err) == op.NotFound && d.segmented {
+		return nil, true, nil
+	}
+	return nil, false, err
+}
+
+// families are the families of db with rows, the one that wins first: a store
+// that was upgraded keeps the rows it has not touched since in an older family
+// (SI/RocksDBTimestampedStore, and the WithHeaders stores).
+func families(db *lsm.DB) []string {
+	var out []string
+	for _, name := range []string{streams.SessionHeadersFamily, streams.WindowHeadersFamily, streams.TimestampHeadersFamily, streams.TimestampFamily, streams.DefaultFamily} {
+		if db.Version == nil {
+			break
+		}
+		if _, ok := db.Version.Family(name); ok {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// unknownFamilies are families that no store of Kafka Streams has.
+func unknownFamilies(db *lsm.DB) []string {
+	var out []string
+	known := families(db)
+	if db.Version != nil {
+		for _, f := range db.Version.Families {
+			if f.Name != streams.OffsetsFamily && !slices.Contains(known, f.Name) {
+				out = append(out, f.Name)
+			}
+		}
+	}
+	return out
+}
+
+// keyRange is from <= key < to; nil is open.
+type keyRange struct{ from, to []byte }
+
+// prefixRange has the keys that begin with p.
+func prefixRange(p []byte) keyRange { return keyRange{p, successor(p)} }
+
+// successor is the first key after all that begin with p; nil when there is
+// none.
+func successor(p []byte) []byte {
+	for i := len(p) - 1; i >= 0; i-- {
+		if p[i] != 0xff {
+			out := bytes.Clone(p[:i+1])
+			out[i]++
+			return out
+		}
+	}
+	return nil
+}
+
+// after is the first key after k itself.
+func after(k []byte) []byte { return append(bytes.Clone(k), 0) }
+
+// cursor goes through the rows of several families as one.
+type cursor struct {
+	its     []*lsm.Iter
+	names   []string
+	reverse bool
+}
+
+// newCursor opens an iterator per family.
+func newCursor(db *lsm.DB, names []string, reverse bool) (*cursor, error) {
+	c := &cursor{names: names, reverse: reverse}
+	for _, n := range names {
+		it, err := db.Iter(n, lsm.IterOptions{})
+		if err != nil {
+			c.close()
+			return nil, err
+		}
+		c.its = append(c.its, it)
+	}
+	return c, nil
+}
+
+func (c *cursor) close() {
+	for _, it := range c.its {
+		it.Close()
+	}
+}
+
+// each calls fn with the rows of the range; of families that have the same key
+// the first wins. Key and value are valid during the call.
+func (c *cursor) each(rg keyRange, fn func(family string, key, value []byte) error) error {
+	for _, it := range c.its {
+		switch {
+		case !c.reverse && rg.from != nil:
+			it.SeekGE(rg.from)
+		case !c.reverse:
+			it.First()
+		case rg.to != nil:
+			it.SeekLT(rg.to)
+		default:
+			it.Last()
+		}
+	}
+	for {
+		best := -1
+		for i, it := range c.its {
+			if !it.Valid() {
+				if err := it.Err(); err != nil {
+					return err
+				}
+				continue
+			}
+			if best < 0 || c.before(it.Entry().Key, c.its[best].Entry().Key) {
+				best = i
+			}
+		}
+		if best < 0 {
+			return nil
+		}
+		e := c.its[best].Entry()
+		if !c.reverse && rg.to != nil && bytes.Compare(e.Key, rg.to) >= 0 || c.reverse && rg.from != nil && bytes.Compare(e.Key, rg.from) < 0 {
+			return nil
+		}
+		if err := fn(c.names[best], e.Key, e.Value); err != nil {
+			return err
+		}
+		for i, it := range c.its {
+			if i != best && it.Valid() && bytes.Equal(it.Entry().Key, e.Key) {
+				c.step(it)
+			}
+		}
+		c.step(c.its[best])
+	}
+}
+
+func (c *cursor) before(a, b []byte) bool {
+	if c.reverse {
+		return bytes.Compare(a, b) > 0
+	}
+	return bytes.Compare(a, b) < 0
+}
+
+func (c *cursor) step(it *lsm.Iter) {
+	if c.reverse {
+		it.Prev()
+	} else {
+		it.Next()
+	}
+}
+
+// each calls fn with the rows of a range of the database's key space.
+func (d *rowsDB) each(rg keyRange, reverse bool, fn func(family string, key, value []byte) error) error {
+	db, gone, err := d.open()
+	if gone || err != nil {
+		return err
+	}
+	c, err := newCursor(db, families(db), reverse)
+	if err != nil {
+		if op.KindOf(err) == op.NotFound && d.segmented {
+			return nil
+		}
+		return err
+	}
+	defer c.close()
+	for _, u := range unknownFamilies(db) {
+		d.r.note("%s has a column family %q that no store of Kafka Streams has: its rows are not shown", d.dir, u)
+	}
+	if db.WALBytes > 0 {
+		d.r.note("%s: write-ahead logs hold %d bytes of rows that are in no SST file yet; they are not shown", d.dir, db.WALBytes)
+	}
+	return c.each(rg, fn)
+}

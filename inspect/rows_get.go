@@ -1,0 +1,187 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"slices"
+
+	"sstool/internal/op"
+	"sstool/internal/serde"
+	"sstool/internal/streams"
+)
+
+// GetOptions says which key is looked up.
+type GetOptions struct {
+	// Key is what a person typed: the key's serde makes bytes of it. Of a
+	// foreign-key subscription it is the foreign key.
+	Key string
+	// Partitions is the number of partitions of the store's topic: then only the
+	// task is looked at that Kafka's default partitioner gives the key. 0: all.
+	Partitions int32
+	Times      TimeRange
+	AsOf       *int64 // Versioned: the version that is valid then, ms
+	History    bool   // Versioned: all versions, oldest first
+	Limit      int64
+	Query      *serde.Query
+	Deleted    bool // of a topic: also when the key is deleted
+}
+
+// KeyBytes encodes a key that a person typed, with the serde that was stated
+// or that the store's keys make evident.
+func (r *Rows) KeyBytes(ctx context.Context, text string) ([]byte, error) {
+	c, flag := &r.key, "--key"
+	if r.kind == streams.FKSubscription {
+		c, flag = &r.foreign, "--foreign-key"
+	}
+	if c.serde == nil {
+		if err := r.guess(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if c.serde == nil {
+		return nil, op.Errorf(op.Usage, "how the keys of store %s are written is not evident", r.name).
+			WithTry("%s with one of %s; %s hex takes bytes", flag, "string, long, int, uuid, …", flag)
+	}
+	b, err := c.serde.Encode(text)
+	if err != nil {
+		kind := ""
+		if c.guess {
+			kind = " (a guess from the store's rows)"
+		}
+		return nil, op.Errorf(op.Usage, "key as %s%s: %w", c.serde.Name(), kind, err).WithTry("%s DECODER states how keys are written", flag)
+	}
+	return b, nil
+}
+
+// Get calls fn with the rows of one key: one at most for key-value stores, one
+// per window, session or subscription for others.
+func (r *Rows) Get(ctx context.Context, o GetOptions, fn func(*Row) error) (*RowsResult, error) {
+	if (o.AsOf != nil || o.History) && r.kind != streams.Versioned {
+		return nil, op.Errorf(op.Usage, "store %s has no history: it is not versioned", r.name)
+	}
+	if r.kind == "" {
+		return nil, op.Errorf(op.Usage, "the kind of store %s is not certain, so its keys cannot be looked up (%s)", r.name, r.kindWhy).WithTry("--kind KIND")
+	}
+	key, err := r.KeyBytes(ctx, o.Key)
+	if err != nil {
+		return nil, err
+	}
+	if o.Partitions > 0 {
+		if err := r.only(serde.Partition(key, o.Partitions), o.Partitions); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.guess(ctx); err != nil {
+		return nil, err
+	}
+	p := &pass{ctx: ctx, r: r, res: r.result(), limit: o.Limit, query: o.Query, fn: fn}
+	for i, part := range r.parts {
+		p.src = &p.res.Sources[i]
+		f := &filter{r: r, pass: p, o: ScanOptions{From: key, To: key, Times: o.Times}, row: Row{Kind: r.kind, Task: part.task}}
+		for _, db := range part.dbs {
+			if !r.segmentHas(db, o.Times) {
+				continue
+			}
+			if err := r.getFrom(db, key, o, f); err != nil {
+				return p.finish(err)
+			}
+		}
+	}
+	return p.finish(nil)
+}
+
+// only keeps the task of one partition.
+func (r *Rows) only(partition, of int32) error {
+	kept := slices.DeleteFunc(slices.Clone(r.parts), func(p *rowsPart) bool { return p.part == nil || *p.part != partition })
+	if len(kept) == 0 {
+		return op.Errorf(op.NotFound, "store %s: the key belongs to partition %d of %d, whose task is not here", r.name, partition, of).
+			WithTry("look in the state directory of the instance that has the task, or read the changelog with --topic")
+	}
+	r.parts = kept
+	return nil
+}
+
+// getFrom shows the rows of a key in one database.
+func (r *Rows) getFrom(db *rowsDB, key []byte, o GetOptions, f *filter) error {
+	switch r.kind {
+	case streams.KV, streams.TimestampedKV:
+		return db.get(key, f.take)
+	case streams.Versioned:
+		if !o.History && o.AsOf == nil {
+			return db.get(append(binary.BigEndian.AppendUint64(nil, 1<<64-1), key...), f.take)
+		}
+		versions, err := db.versions(key)
+		if err != nil {
+			return err
+		}
+		if o.AsOf != nil {
+			v := asOf(versions, *o.AsOf)
+			if v == nil {
+				return nil
+			}
+			versions = []version{*v}
+		}
+		for i := range versions {
+			r.fillKey(&f.row, streams.RowKey{Key: key})
+			versions[i].fill(r, &f.row)
+			if f.row.Deleted && !o.History {
+				continue
+			}
+			if err := f.pass.show(&f.row); err != nil {
+				return err
+			}
+		}
+		return nil
+	case streams.Window, streams.TimestampedWindow, streams.Session:
+		return db.each(r.timesOf(db, key, o.Times), false, f.take)
+	case streams.FKSubscription:
+		prefix := binary.BigEndian.AppendUint32(nil, uint32(len(key)))
+		return db.each(prefixRange(append(prefix, key...)), false, f.take)
+	}
+	return db.each(keyRange{}, false, f.take)
+}
+
+// timesOf is where the windows or sessions of a key lie in a segment: key |
+// time8 …, the time being one of the segment's.
+func (r *Rows) timesOf(db *rowsDB, key []byte, t TimeRange) keyRange {
+	at := func(ms int64) []byte { return binary.BigEndian.AppendUint64(bytes.Clone(key), uint64(ms)) }
+	rg := prefixRange(key)
+	if db.start >= 0 {
+		from := db.start
+		if t.From != nil {
+			from = max(from, *t.From)
+		}
+		rg.from = at(from)
+	}
+	if end := db.start + r.span; r.span > 0 && end > 0 {
+		rg.to = at(end)
+	}
+	return rg
+}
+
+// get looks one row up, through the filters of the files.
+func (d *rowsDB) get(key []byte, fn func(family string, key, value []byte) error) error {
+	db, gone, err := d.open()
+	if gone || err != nil {
+		return err
+	}
+	for _, family := range families(db) {
+		value, ok, err := db.Get(family, key)
+		if err != nil {
+			return d.vanished(err)
+		}
+		if ok {
+			return fn(family, key, value)
+		}
+	}
+	return nil
+}
+
+// vanished is nil when a segment was removed while it was read.
+func (d *rowsDB) vanished(err error) error {
+	if op.KindOf(err) == op.NotFound && d.segmented {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,333 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"sstool/internal/op"
+	"sstool/internal/serde"
+	"sstool/internal/streams"
+)
+
+// ScanOptions says which rows are shown, and in which order. Bounds of keys
+// are the application's key (of a foreign-key subscription the foreign key),
+// not the row's.
+type ScanOptions struct {
+	From, To []byte // inclusive both, as Kafka Streams' range; nil: open
+	Prefix   []byte
+	Times    TimeRange
+	Reverse  bool
+	Limit    int64 // 0: none
+	Count    bool  // rows are counted, not shown
+	History  bool  // Versioned: all versions, in the order they lie on disk
+	Query    *serde.Query
+	Deleted  bool // of a topic: deleted keys too
+}
+
+// TimeRange bounds the time of rows, inclusive both, in ms: when a window
+// starts, a session ends, a version begins, or the record's timestamp.
+type TimeRange struct{ From, To *int64 }
+
+func (t TimeRange) isSet() bool { return t.From != nil || t.To != nil }
+
+func (t TimeRange) has(ms int64) bool {
+	return (t.From == nil || ms >= *t.From) && (t.To == nil || ms <= *t.To)
+}
+
+// timeOf is the time of a row that TimeRange bounds; nil when it has none.
+func (r *Rows) timeOf(row *Row) *int64 {
+	switch {
+	case windows(r.kind):
+		return row.Start
+	case sessions(r.kind):
+		return row.End
+	case r.kind == streams.Versioned:
+		return row.ValidFrom
+	}
+	return row.Time
+}
+
+// Scan calls fn with the rows of all tasks: task by task, segment by segment
+// from the oldest on, and by key; in reverse from the end. Memory is bounded.
+// With Count fn is not called.
+func (r *Rows) Scan(ctx context.Context, o ScanOptions, fn func(*Row) error) (*RowsResult, error) {
+	if err := r.checkScan(o); err != nil {
+		return nil, err
+	}
+	if !o.Count {
+		if err := r.guess(ctx); err != nil {
+			return nil, err
+		}
+	}
+	p := &pass{ctx: ctx, r: r, res: r.result(), limit: o.Limit, count: o.Count, query: o.Query, fn: fn}
+	f := &filter{r: r, o: o, pass: p}
+	parts := slices.Clone(r.parts)
+	if o.Reverse {
+		slices.Reverse(parts)
+	}
+	for _, part := range parts {
+		p.src = &p.res.Sources[slices.Index(r.parts, part)]
+		dbs := slices.Clone(part.dbs)
+		if o.Reverse {
+			slices.Reverse(dbs)
+		}
+		f.row = Row{Kind: r.kind, Task: part.task}
+		for _, db := range dbs {
+			if !r.segmentHas(db, o.Times) {
+				continue
+			}
+			if err := db.each(r.bounds(o), o.Reverse, f.take); err != nil {
+				return p.finish(err)
+			}
+		}
+	}
+	return p.finish(nil)
+}
+
+func (r *Rows) checkScan(o ScanOptions) error {
+	switch {
+	case o.History && r.kind != streams.Versioned:
+		return op.Errorf(op.Usage, "store %s has no history: it is not versioned", r.name)
+	case o.Times.isSet() && (r.kind == streams.KV || r.kind == ""):
+		return op.Errorf(op.Usage, "the rows of store %s have no time to select by", r.name)
+	case r.kind == "" && (o.From != nil || o.To != nil || o.Prefix != nil) && r.parts[0].store.Segmented:
+		return op.Errorf(op.Usage, "where the keys of store %s are in its rows is not known", r.name).WithTry("--kind KIND")
+	}
+	return nil
+}
+
+// segmentHas says whether a segment may have rows of the times.
+func (r *Rows) segmentHas(db *rowsDB, t TimeRange) bool {
+	if !db.segmented || !windows(r.kind) && !sessions(r.kind) {
+		return true
+	}
+	if t.To != nil && *t.To < db.start {
+		return false
+	}
+	return t.From == nil || r.span <= 0 || db.start+r.span > *t.From || db.start+r.span < db.start
+}
+
+// bounds is the range of rows in which all that the options select lie; there
+// may be others in it.
+func (r *Rows) bounds(o ScanOptions) keyRange {
+	switch r.kind {
+	case streams.KV, streams.TimestampedKV, "":
+		return within(keyRange{o.From, nil}, o)
+	case streams.Window, streams.TimestampedWindow, streams.Session:
+		return within(keyRange{o.From, r.afterComposite(o.To)}, o)
+	case streams.Versioned:
+		if o.History {
+			return keyRange{}
+		}
+		rg := within(keyRange{o.From, nil}, o)
+		latest := binary.BigEndian.AppendUint64(nil, 1<<64-1)
+		rg.from = append(bytes.Clone(latest), rg.from...)
+		if rg.to != nil {
+			rg.to = append(bytes.Clone(latest), rg.to...)
+		}
+		return rg
+	}
+	return keyRange{} // the key is not first in the row: all are looked at
+}
+
+// within narrows a range by --to and --prefix.
+func within(rg keyRange, o ScanOptions) keyRange {
+	if rg.to == nil && o.To != nil {
+		rg.to = after(o.To)
+	}
+	if o.Prefix != nil {
+		p := prefixRange(o.Prefix)
+		if bytes.Compare(p.from, rg.from) > 0 {
+			rg.from = p.from
+		}
+		if rg.to == nil || p.to != nil && bytes.Compare(p.to, rg.to) < 0 {
+			rg.to = p.to
+		}
+	}
+	return rg
+}
+
+// afterComposite is behind all rows key | times with key <= to. A key that is
+// the beginning of to is followed by a time, which may sort after the rest of
+// to only where that begins with a zero byte, as times do.
+func (r *Rows) afterComposite(to []byte) []byte {
+	if to == nil {
+		return nil
+	}
+	if i := bytes.IndexByte(to[min(1, len(to)):], 0); i >= 0 && !fixedSize(r.key.serde) {
+		to = to[:i+1]
+	}
+	return successor(to)
+}
+
+// fixedSize says whether all keys of the serde have the same length.
+func fixedSize(s serde.Serde) bool {
+	if s == nil {
+		return false
+	}
+	switch s.Name() {
+	case "long", "int", "short", "byte", "double", "float", "uuid", "boolean":
+		return true
+	}
+	return false
+}
+
+// filter selects rows and hands them to a pass.
+type filter struct {
+	r    *Rows
+	o    ScanOptions
+	pass *pass
+	row  Row
+}
+
+// keyOK is whether the application's key lies in the bounds.
+func (f *filter) keyOK(key []byte) bool {
+	return (f.o.From == nil || bytes.Compare(key, f.o.From) >= 0) && (f.o.To == nil || bytes.Compare(key, f.o.To) <= 0) &&
+		(f.o.Prefix == nil || bytes.HasPrefix(key, f.o.Prefix))
+}
+
+// take is handed every row of the range.
+func (f *filter) take(family string, key, value []byte) error {
+	row := &f.row
+	k, err := streams.SplitRowKey(f.r.kind, key)
+	if err != nil {
+		*row = Row{Kind: f.r.kind, Task: row.Task, Key: Cell{Bytes: key, Err: err.Error()}, Value: Cell{Bytes: value}}
+		return f.pass.show(row)
+	}
+	if k.Index {
+		return nil
+	}
+	if f.r.kind == streams.FKSubscription {
+		if !f.keyOK(k.ForeignKey) {
+			return nil
+		}
+	} else if !f.keyOK(k.Key) {
+		return nil
+	}
+	f.r.fillKey(row, k)
+	if f.r.kind == streams.Versioned && k.Segment != streams.LatestSegment {
+		return f.history(value)
+	}
+	f.r.fillRow(row, family, value)
+	if f.o.Times.isSet() {
+		if t := f.r.timeOf(row); t == nil || !f.o.Times.has(*t) {
+			return nil
+		}
+	}
+	return f.pass.show(row)
+}
+
+// history shows the versions of a history row, oldest first.
+func (f *filter) history(value []byte) error {
+	s, err := streams.ParseSegmentValue(value)
+	if err != nil {
+		f.row.Value = Cell{Bytes: value, Err: err.Error()}
+		return f.pass.show(&f.row)
+	}
+	versions := versionsOf(s)
+	if f.o.Reverse {
+		slices.Reverse(versions)
+	}
+	for _, v := range versions {
+		v.fill(f.r, &f.row)
+		if !f.o.Times.has(*f.row.ValidFrom) {
+			continue
+		}
+		if err := f.pass.show(&f.row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillRow takes a row's value apart.
+func (r *Rows) fillRow(row *Row, family string, value []byte) {
+	row.Headers, row.Deleted, row.ValidFrom, row.ValidTo = nil, false, nil, nil
+	if r.kind != streams.List && r.kind != streams.GraceBuffer {
+		row.Time = nil
+	}
+	v, err := streams.SplitRowValue(r.kind, family, value)
+	if err != nil {
+		row.Value, row.List, row.Subscription, row.Buffered = Cell{Bytes: value, Err: err.Error()}, nil, nil, nil
+		return
+	}
+	if v.HasTime {
+		if r.kind == streams.Versioned {
+			row.ValidFrom = pointer(v.Time)
+		} else {
+			row.Time = pointer(v.Time)
+		}
+	}
+	if v.Headers != nil {
+		row.Headers, _ = streams.ParseHeaders(v.Headers) // SplitRowValue has checked them
+	}
+	r.fillValue(row, v.Value)
+}
+
+// sampleSize is how many rows a guess looks at.
+const sampleSize = 64
+
+// guess looks at the first rows of each task, to tell how columns that nobody
+// stated are decoded. Without a kind nothing is guessed.
+func (r *Rows) guess(ctx context.Context) error {
+	if r.kind == "" || r.key.serde != nil && r.value.serde != nil && (r.kind != streams.FKSubscription || r.foreign.serde != nil) {
+		return nil
+	}
+	var keys, foreign, values serde.Guesser
+	for _, part := range r.parts {
+		n := 0
+		for _, db := range part.dbs {
+			if n >= sampleSize/len(r.parts)+4 {
+				break
+			}
+			row := Row{Kind: r.kind}
+			err := db.each(r.bounds(ScanOptions{}), false, func(family string, key, value []byte) error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				k, err := streams.SplitRowKey(r.kind, key)
+				if err != nil || k.Index {
+					return nil
+				}
+				if n++; n > sampleSize/len(r.parts)+4 {
+					return errEnough
+				}
+				r.fillKey(&row, k)
+				r.fillRow(&row, family, value)
+				keys.Add(row.Key.Bytes)
+				foreign.Add(row.ForeignKey.Bytes)
+				if row.Value.Err == "" && row.Subscription == nil && row.List == nil {
+					values.Add(row.Value.Bytes)
+				}
+				for _, e := range row.List {
+					values.Add(e.Bytes)
+				}
+				return nil
+			})
+			if err != nil && err != errEnough {
+				return err
+			}
+		}
+	}
+	r.key.take(&keys)
+	r.foreign.take(&foreign)
+	r.value.take(&values)
+	return nil
+}
+
+// take uses a guess, unless the column's serde was stated.
+func (c *column) take(g *serde.Guesser) {
+	if c.serde == nil {
+		c.serde = g.Serde()
+	}
+}
+
+// note adds a warning, once.
+func (r *Rows) note(format string, args ...any) {
+	if s := fmt.Sprintf(format, args...); !slices.Contains(r.warn, s) {
+		r.warn = append(r.warn, s)
+	}
+}
