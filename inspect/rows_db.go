@@ -60,11 +60,11 @@ func unknownFamilies(db *lsm.DB) []string {
 	return out
 }
 
-// keyRange is from <= key < to; nil is open.
-type keyRange struct{ from, to []byte }
+// rowRange is from <= key < to; nil is open.
+type rowRange struct{ from, to []byte }
 
 // prefixRange has the keys that begin with p.
-func prefixRange(p []byte) keyRange { return keyRange{p, successor(p)} }
+func prefixRange(p []byte) rowRange { return rowRange{p, successor(p)} }
 
 // successor is the first key after all that begin with p; nil when there is
 // none.
@@ -111,7 +111,7 @@ func (c *cursor) close() {
 
 // each calls fn with the rows of the range; of families that have the same key
 // the first wins. Key and value are valid during the call.
-func (c *cursor) each(rg keyRange, fn func(family string, key, value []byte) error) error {
+func (c *cursor) each(rg rowRange, fn func(family string, key, value []byte) error) error {
 	for _, it := range c.its {
 		switch {
 		case !c.reverse && rg.from != nil:
@@ -172,7 +172,7 @@ func (c *cursor) step(it *lsm.Iter) {
 }
 
 // each calls fn with the rows of a range of the database's key space.
-func (d *rowsDB) each(rg keyRange, reverse bool, fn func(family string, key, value []byte) error) error {
+func (d *rowsDB) each(rg rowRange, reverse bool, fn func(family string, key, value []byte) error) error {
 	db, gone, err := d.open()
 	if gone || err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"sstool/internal/streams"
 )
 
-// GetOptions says which key is looked up.
-type GetOptions struct {
+// RowsGet says which key is looked up.
+type RowsGet struct {
 	// Key is what a person typed: the key's serde makes bytes of it. Of a
 	// foreign-key subscription it is the foreign key.
 	Key string
@@ -56,7 +56,7 @@ func (r *Rows) KeyBytes(ctx context.Context, text string) ([]byte, error) {
 
 // Get calls fn with the rows of one key: one at most for key-value stores, one
 // per window, session or subscription for others.
-func (r *Rows) Get(ctx context.Context, o GetOptions, fn func(*Row) error) (*RowsResult, error) {
+func (r *Rows) Get(ctx context.Context, o RowsGet, fn func(*Row) error) (*RowsResult, error) {
 	if (o.AsOf != nil || o.History) && r.kind != streams.Versioned {
 		return nil, op.Errorf(op.Usage, "store %s has no history: it is not versioned", r.name)
 	}
@@ -78,7 +78,7 @@ func (r *Rows) Get(ctx context.Context, o GetOptions, fn func(*Row) error) (*Row
 	p := &pass{ctx: ctx, r: r, res: r.result(), limit: o.Limit, query: o.Query, fn: fn}
 	for i, part := range r.parts {
 		p.src = &p.res.Sources[i]
-		f := &filter{r: r, pass: p, o: ScanOptions{From: key, To: key, Times: o.Times}, row: Row{Kind: r.kind, Task: part.task}}
+		f := &filter{r: r, pass: p, o: RowsScan{From: key, To: key, Times: o.Times}, row: Row{Kind: r.kind, Task: part.task}}
 		for _, db := range part.dbs {
 			if !r.segmentHas(db, o.Times) {
 				continue
@@ -103,7 +103,7 @@ func (r *Rows) only(partition, of int32) error {
 }
 
 // getFrom shows the rows of a key in one database.
-func (r *Rows) getFrom(db *rowsDB, key []byte, o GetOptions, f *filter) error {
+func (r *Rows) getFrom(db *rowsDB, key []byte, o RowsGet, f *filter) error {
 	switch r.kind {
 	case streams.KV, streams.TimestampedKV:
 		return db.get(key, f.take)
@@ -139,12 +139,12 @@ func (r *Rows) getFrom(db *rowsDB, key []byte, o GetOptions, f *filter) error {
 		prefix := binary.BigEndian.AppendUint32(nil, uint32(len(key)))
 		return db.each(prefixRange(append(prefix, key...)), false, f.take)
 	}
-	return db.each(keyRange{}, false, f.take)
+	return db.each(rowRange{}, false, f.take)
 }
 
 // timesOf is where the windows or sessions of a key lie in a segment: key |
 // time8 …, the time being one of the segment's.
-func (r *Rows) timesOf(db *rowsDB, key []byte, t TimeRange) keyRange {
+func (r *Rows) timesOf(db *rowsDB, key []byte, t TimeRange) rowRange {
 	at := func(ms int64) []byte { return binary.BigEndian.AppendUint64(bytes.Clone(key), uint64(ms)) }
 	rg := prefixRange(key)
 	if db.start >= 0 {

@@ -12,10 +12,10 @@ import (
 	"sstool/internal/streams"
 )
 
-// ScanOptions says which rows are shown, and in which order. Bounds of keys
+// RowsScan says which rows are shown, and in which order. Bounds of keys
 // are the application's key (of a foreign-key subscription the foreign key),
 // not the row's.
-type ScanOptions struct {
+type RowsScan struct {
 	From, To []byte // inclusive both, as Kafka Streams' range; nil: open
 	Prefix   []byte
 	Times    TimeRange
@@ -53,7 +53,7 @@ func (r *Rows) timeOf(row *Row) *int64 {
 // Scan calls fn with the rows of all tasks: task by task, segment by segment
 // from the oldest on, and by key; in reverse from the end. Memory is bounded.
 // With Count fn is not called.
-func (r *Rows) Scan(ctx context.Context, o ScanOptions, fn func(*Row) error) (*RowsResult, error) {
+func (r *Rows) Scan(ctx context.Context, o RowsScan, fn func(*Row) error) (*RowsResult, error) {
 	if err := r.checkScan(o); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (r *Rows) Scan(ctx context.Context, o ScanOptions, fn func(*Row) error) (*R
 	return p.finish(nil)
 }
 
-func (r *Rows) checkScan(o ScanOptions) error {
+func (r *Rows) checkScan(o RowsScan) error {
 	switch {
 	case o.History && r.kind != streams.Versioned:
 		return op.Errorf(op.Usage, "store %s has no history: it is not versioned", r.name)
@@ -112,17 +112,17 @@ func (r *Rows) segmentHas(db *rowsDB, t TimeRange) bool {
 
 // bounds is the range of rows in which all that the options select lie; there
 // may be others in it.
-func (r *Rows) bounds(o ScanOptions) keyRange {
+func (r *Rows) bounds(o RowsScan) rowRange {
 	switch r.kind {
 	case streams.KV, streams.TimestampedKV, "":
-		return within(keyRange{o.From, nil}, o)
+		return narrow(rowRange{o.From, nil}, o)
 	case streams.Window, streams.TimestampedWindow, streams.Session:
-		return within(keyRange{o.From, r.afterComposite(o.To)}, o)
+		return narrow(rowRange{o.From, r.afterComposite(o.To)}, o)
 	case streams.Versioned:
 		if o.History {
-			return keyRange{}
+			return rowRange{}
 		}
-		rg := within(keyRange{o.From, nil}, o)
+		rg := narrow(rowRange{o.From, nil}, o)
 		latest := binary.BigEndian.AppendUint64(nil, 1<<64-1)
 		rg.from = append(bytes.Clone(latest), rg.from...)
 		if rg.to != nil {
@@ -130,11 +130,11 @@ func (r *Rows) bounds(o ScanOptions) keyRange {
 		}
 		return rg
 	}
-	return keyRange{} // the key is not first in the row: all are looked at
+	return rowRange{} // the key is not first in the row: all are looked at
 }
 
-// within narrows a range by --to and --prefix.
-func within(rg keyRange, o ScanOptions) keyRange {
+// narrow narrows a range by --to and --prefix.
+func narrow(rg rowRange, o RowsScan) rowRange {
 	if rg.to == nil && o.To != nil {
 		rg.to = after(o.To)
 	}
@@ -178,7 +178,7 @@ func fixedSize(s serde.Serde) bool {
 // filter selects rows and hands them to a pass.
 type filter struct {
 	r    *Rows
-	o    ScanOptions
+	o    RowsScan
 	pass *pass
 	row  Row
 }
@@ -284,7 +284,7 @@ func (r *Rows) guess(ctx context.Context) error {
 				break
 			}
 			row := Row{Kind: r.kind}
-			err := db.each(r.bounds(ScanOptions{}), false, func(family string, key, value []byte) error {
+			err := db.each(r.bounds(RowsScan{}), false, func(family string, key, value []byte) error {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
