@@ -141,7 +141,7 @@ func (r *run) enter(i int) (*part, error) {
 	}
 	r.at = i
 	p := r.parts[i]
-	if err := p.open(r.it.readahead, !r.it.all); err != nil {
+	if err := p.open(r.it.readahead, !r.it.concat); err != nil {
 		return nil, err
 	}
 	if p.dels != nil {

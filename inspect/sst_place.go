@@ -1,0 +1,287 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sstool/internal/lsm"
+	"sstool/internal/op"
+	"sstool/internal/spec"
+	"sstool/internal/streams"
+)
+
+// Place is where a database lies, as far as its path tells: outside of a Kafka
+// Streams application all but Database are empty.
+type Place struct {
+	Application string     `json:"application"`
+	Task        string     `json:"task"`
+	Store       string     `json:"store"`
+	StoreKind   string     `json:"store_kind"`    // "" when unknown
+	Segment     *time.Time `json:"segment_start"` // of segmented stores
+	Database    string     `json:"database"`      // directory
+}
+
+// inStreams says whether the place is a store of Kafka Streams.
+func (p *Place) inStreams() bool { return p.Task != "" }
+
+// FileProblem is something that is wrong with a file or a directory.
+type FileProblem struct {
+	Path  string `json:"path"`
+	What  string `json:"what"`
+	Cure  string `json:"cure"`
+	fatal bool   // what was asked for could not be told for this file
+	kind  op.Kind
+}
+
+// problemOf turns an error about path into a document.
+func problemOf(path string, err error) FileProblem {
+	p := FileProblem{Path: path, What: strings.TrimPrefix(err.Error(), path+": "), fatal: true, kind: op.KindOf(err)}
+	if tries := op.Tries(err); len(tries) > 0 {
+		p.Cure = tries[0]
+	}
+	return p
+}
+
+// Failed are the problems because of which something that was asked for is
+// missing from the result; the others are remarks about a database.
+func Failed(problems []FileProblem) []FileProblem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p FileProblem) bool { return !p.fatal })
+}
+
+// Worst is the kind that stands for all the problems: corrupt before anything
+// else, partial when they differ.
+func Worst(problems []FileProblem) op.Kind {
+	kind := op.Partial
+	for i, p := range problems {
+		switch {
+		case p.kind == op.Corrupt:
+			return op.Corrupt
+		case i == 0:
+			kind = p.kind
+		case p.kind != kind:
+			kind = op.Partial
+		}
+	}
+	return kind
+}
+
+// corruptAmong says whether a file was found corrupt.
+func corruptAmong(problems []FileProblem) bool {
+	return Worst(Failed(problems)) == op.Corrupt
+}
+
+// Selection says which databases of a path are meant. Empty lists mean all.
+type Selection struct {
+	Path          string
+	Stores, Tasks []string
+}
+
+// located is one database below a path.
+type located struct {
+	Place
+	only string // the one file that is meant, or ""
+}
+
+// locate finds the databases of a selection. A directory or a file that Find
+// does not know may still be RocksDB's, with names of another system.
+func (s Selection) locate(ctx context.Context) ([]located, error) {
+	tree, err := Find(ctx, s.Path)
+	if err != nil {
+		if l, ok := foreign(s.Path); ok && len(s.Stores)+len(s.Tasks) == 0 {
+			return []located{l}, nil
+		}
+		return nil, err
+	}
+	if err := tree.Keep(s.Stores, s.Tasks); err != nil {
+		return nil, err
+	}
+	kinds := storeKinds(ctx, tree)
+	var out []located
+	for _, st := range tree.Stores() {
+		for _, d := range st.Databases {
+			p := Place{Application: st.Task.App.ID, Task: st.Task.Name, Database: d.Dir}
+			if p.inStreams() || st.Segmented {
+				p.Store, p.StoreKind = st.Name, kinds[kindKey{st.Task.App, st.Name}]
+			}
+			if st.Segmented {
+				at := time.UnixMilli(d.Start).UTC()
+				p.Segment = &at
+			}
+			out = append(out, located{p, d.Only})
+		}
+	}
+	return out, nil
+}
+
+// kindKey is a store of an application, in all tasks.
+type kindKey struct {
+	app  *App
+	name string
+}
+
+// storeKinds tells the kinds of the stores, where they are certain: keys are
+// decoded by them.
+func storeKinds(ctx context.Context, tree *Tree) map[kindKey]string {
+	databases := map[kindKey]*spec.Databases{}
+	var order []kindKey
+	for _, st := range tree.Stores() {
+		if st.Task.Name == "" && !st.Segmented {
+			continue // of another system
+		}
+		key := kindKey{st.Task.App, st.Name}
+		d := databases[key]
+		if d == nil {
+			d = &spec.Databases{Store: st.Name, Segmented: st.Segmented, Rows: 200, Sample: 3}
+			databases[key] = d
+			order = append(order, key)
+		}
+		for _, x := range st.Databases {
+			d.Dirs = append(d.Dirs, spec.DatabaseDir{Dir: x.Dir, Start: x.Start})
+		}
+	}
+	kinds := make([]string, len(order))
+	forEach(ctx, len(order), runtime.GOMAXPROCS(0), func(i int) {
+		if st, err := spec.KindOf(*databases[order[i]]); err == nil {
+			kinds[i] = string(st.Kind)
+		}
+	})
+	out := map[kindKey]string{}
+	for i, key := range order {
+		out[key] = kinds[i]
+	}
+	return out
+}
+
+// foreign looks for SST files that have another system's names.
+func foreign(path string) (located, bool) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return located{}, false
+	}
+	if st, err := os.Stat(abs); err != nil {
+		return located{}, false
+	} else if !st.IsDir() {
+		t, err := lsm.OpenTableFile(abs)
+		if err != nil {
+			return located{}, false
+		}
+		_ = t.Close()
+		return located{Place{Database: filepath.Dir(abs)}, filepath.Base(abs)}, true
+	}
+	db, err := lsm.OpenDB(abs)
+	return located{Place: Place{Database: abs}}, err == nil && len(db.Tables) > 0
+}
+
+// opened is a located database with what its MANIFEST says.
+type opened struct {
+	located
+	db *lsm.DB
+}
+
+// open looks at every database, on several goroutines at once, and calls each
+// with them in order. What cannot be opened, or is not whole, is a problem; a
+// database that a running application removed meanwhile is left out.
+func openAll(ctx context.Context, all []located, parallel int, each func(o opened) error) ([]FileProblem, error) {
+	type result struct {
+		db  *lsm.DB
+		err error
+	}
+	results := make([]result, len(all))
+	forEach(ctx, len(all), parallel, func(i int) {
+		db, err := lsm.OpenDB(all[i].Database)
+		results[i] = result{db, err}
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var problems []FileProblem
+	for i, r := range results {
+		if r.err != nil {
+			if op.KindOf(r.err) != op.NotFound {
+				problems = append(problems, problemOf(all[i].Database, r.err))
+			}
+			continue
+		}
+		for _, p := range r.db.Problems {
+			problems = append(problems, FileProblem{Path: filepath.Join(r.db.Dir, p.File), What: strings.TrimPrefix(p.String(), p.File+" "), Cure: p.Cure, kind: op.KindOf(p.Err)})
+		}
+		if err := each(opened{all[i], r.db}); err != nil {
+			return problems, err
+		}
+	}
+	return problems, nil
+}
+
+// forEach calls fn with 0 … n-1 on several goroutines, until the context ends.
+func forEach(ctx context.Context, n, parallel int, fn func(i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range max(1, min(parallel, n)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				fn(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// files are the database's tables to look at, live ones first, then those that
+// are on disk only.
+func (o *opened) files() []tableFile {
+	var out []tableFile
+	named := map[string]bool{}
+	if v := o.db.Version; v != nil {
+		for i := range v.Families {
+			fam := &v.Families[i]
+			for _, f := range fam.Files {
+				named[f.Name()] = true
+				if o.only == "" || o.only == f.Name() {
+					out = append(out, tableFile{o, v.Path(f), fam, &f})
+				}
+			}
+		}
+	}
+	tables := o.db.Tables
+	if o.only != "" {
+		tables = []string{o.only}
+	}
+	for _, name := range tables {
+		if !named[name] {
+			out = append(out, tableFile{o, filepath.Join(o.db.Dir, name), nil, nil})
+		}
+	}
+	return out
+}
+
+// tableFile is one SST file; family and live are nil when the MANIFEST does
+// not name it.
+type tableFile struct {
+	in     *opened
+	path   string
+	family *lsm.Family
+	live   *lsm.File
+}
+
+// open opens the file; one that has gone meanwhile is gone, not an error.
+func (f *tableFile) open() (t *lsm.Table, gone bool, err error) {
+	t, err = lsm.OpenTableFile(f.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, true, err
+	}
+	if err == nil && f.live != nil {
+		t.AssumeSeq(f.live.LargestSeq)
+	}
+	return t, false, err
+}
+
+// isOffsets says whether a family is Kafka Streams' own bookkeeping.
+func isOffsets(family string) bool { return family == streams.OffsetsFamily }
