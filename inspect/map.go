@@ -1,0 +1,195 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sstool/internal/kafka"
+	"sstool/internal/op"
+	"sstool/internal/streams"
+)
+
+// MapOptions say what to map.
+type MapOptions struct {
+	Path   string
+	Stores []string       // names; none: all
+	Tasks  []string       // "0_1", "global"; none: all
+	Kinds  []streams.Kind // none: all; a store of unknown kind is kept when it may be one of them
+	SumBy  string         // "", "store", "task", "app"
+	// Client asks the cluster too; nil does not. ClientErr is why there is none
+	// although one was wanted: it is told in the map.
+	Client    *kafka.Client
+	ClientErr error
+	Parallel  int // databases read at once; 0: twice the processors
+}
+
+// What MapOptions.SumBy can be.
+const (
+	SumByStore = "store"
+	SumByTask  = "task"
+	SumByApp   = "app"
+)
+
+// MapPath tells what lies under o.Path. What cannot be read is told in the
+// map; an error is only for a path with nothing in it, and for names that are
+// not there (op.NotFound).
+func MapPath(ctx context.Context, o MapOptions, sink op.Sink) (*Map, error) {
+	t, err := Find(ctx, o.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Keep(o.Stores, o.Tasks); err != nil {
+		return nil, err
+	}
+	m := &Map{Path: t.Path, PathIs: t.Is, At: time.Now().UTC(), SumBy: o.SumBy}
+	facts, err := readDatabases(ctx, t, o.Parallel, sink)
+	if err != nil {
+		return nil, err
+	}
+	filtered := len(o.Stores) > 0 || len(o.Tasks) > 0 || len(o.Kinds) > 0
+	for _, a := range t.Apps {
+		app, err := mapApp(a, facts, o, filtered)
+		if err != nil {
+			return nil, err
+		}
+		m.Apps = append(m.Apps, app)
+	}
+	if len(o.Kinds) > 0 {
+		if err := m.keepKinds(o.Kinds); err != nil {
+			return nil, err
+		}
+	}
+	for _, u := range t.Unreadable {
+		m.Unreadable = append(m.Unreadable, Remark{Problem, "cannot be read: " + u.What, u.Path, ""})
+	}
+	for _, u := range t.Odd {
+		m.Remarks = append(m.Remarks, Remark{Note, u.What, u.Path, ""})
+	}
+	if why := temporary(t.Path); why != "" {
+		m.Remarks = append(m.Remarks, Remark{Warning, "the state lies " + why + ": it is gone after a reboot or a clean-up, and everything is restored from the changelogs",
+			t.Path, "set state.dir to a directory that lasts"})
+	}
+	if o.Client != nil || o.ClientErr != nil {
+		m.askCluster(ctx, o, sink)
+	}
+	m.sum()
+	return m, ctx.Err()
+}
+
+// key names a database in the facts.
+type factKey struct{ dir, only string }
+
+// readDatabases reads all databases of the tree, several at once.
+func readDatabases(ctx context.Context, t *Tree, parallel int, sink op.Sink) (map[factKey]*dbFacts, error) {
+	var all []Database
+	for _, s := range t.Stores() {
+		all = append(all, s.Databases...)
+	}
+	if parallel <= 0 {
+		parallel = 2 * runtime.GOMAXPROCS(0)
+	}
+	out := make([]*dbFacts, len(all))
+	r := &dbReader{}
+	var next, done atomic.Int64
+	var tick op.Throttle
+	var wg sync.WaitGroup
+	for range max(1, min(parallel, len(all))) {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(all) {
+					return
+				}
+				out[i] = r.read(ctx, all[i])
+				if n := done.Add(1); tick.Ready(time.Now()) {
+					sink.Emit(op.Event{Type: op.Progress, Name: "read", Done: n, Total: int64(len(all)), Unit: "databases"})
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	facts := make(map[factKey]*dbFacts, len(all))
+	for i, d := range all {
+		facts[factKey{d.Dir, d.Only}] = out[i]
+	}
+	return facts, nil
+}
+
+// mapApp maps one application.
+func mapApp(a *App, facts map[factKey]*dbFacts, o MapOptions, filtered bool) (MapApp, error) {
+	m := MapApp{ID: a.ID, Dir: a.Dir}
+	if a.Dir != "" {
+		m.Lock = lockHolder(filepath.Join(a.Dir, streams.LockFile))
+		m.ProcessID = processID(a.Dir)
+	} else {
+		m.Lock.Why = "not in an application's directory"
+	}
+	offsets := map[*Task]*taskOffsets{}
+	for _, t := range a.Tasks {
+		offsets[t] = readTaskOffsets(t)
+	}
+	told, err := tellStores(a, facts, offsets)
+	if err != nil {
+		return m, err
+	}
+	for _, t := range a.Tasks {
+		k := MapTask{Task: t.Name, Dir: t.Dir, Stores: len(t.Stores)}
+		for _, s := range t.Stores {
+			ms := mapStore(s, facts, told[s], offsets[t], m.Lock)
+			k.Size += ms.Size
+			m.Stores = append(m.Stores, ms)
+		}
+		k.Remarks = taskRemarks(t, offsets[t], filtered)
+		m.Size += k.Size
+		m.Tasks = append(m.Tasks, k)
+	}
+	slices.SortStableFunc(m.Stores, func(x, y MapStore) int { return cmp.Compare(x.Name, y.Name) })
+	m.Remarks = appRemarks(a, &m, told)
+	m.Oldest, m.OldestWhy = oldestOf(m.Stores)
+	return m, nil
+}
+
+// keepKinds drops the stores that are of none of the kinds.
+func (m *Map) keepKinds(kinds []streams.Kind) error {
+	wanted := func(s MapStore) bool {
+		if s.Kind.Kind != nil {
+			return slices.Contains(kinds, streams.Kind(*s.Kind.Kind))
+		}
+		return slices.ContainsFunc(s.Kind.Candidates, func(c string) bool { return slices.Contains(kinds, streams.Kind(c)) })
+	}
+	left := 0
+	for i := range m.Apps {
+		a := &m.Apps[i]
+		a.Stores = slices.DeleteFunc(a.Stores, func(s MapStore) bool { return !wanted(s) })
+		a.Tasks = slices.DeleteFunc(a.Tasks, func(k MapTask) bool {
+			return !slices.ContainsFunc(a.Stores, func(s MapStore) bool { return s.Task == k.Task })
+		})
+		a.Size = 0
+		for _, s := range a.Stores {
+			a.Size += s.Size
+		}
+		for j := range a.Tasks {
+			a.Tasks[j].Stores, a.Tasks[j].Size = 0, 0
+			for _, s := range a.Stores {
+				if s.Task == a.Tasks[j].Task {
+					a.Tasks[j].Stores++
+					a.Tasks[j].Size += s.Size
+				}
+			}
+		}
+		left += len(a.Stores)
+	}
+	if left == 0 {
+		return op.Errorf(op.NotFound, "no store of kind %s there", joinKinds(kinds)).WithTry("sstool inspect %s, without --kind", m.Path)
+	}
+	return nil
+}
