@@ -87,16 +87,15 @@ func (t *Table) newIndex() (*indexIter, error) {
 		return nil, corrupt(t.name, int64(t.foot.metaIndex.off), "index type %d, expected 0 to %d", kind, knownIndexTypes)
 	}
 	x := &indexIter{t: t, twoLevel: kind == indexTwoLevel}
-	return x, x.load(&x.top, "index", t.foot.index)
+	return x, x.load(&x.top, "index", t.foot.index, t.indexForm())
 }
 
-func (x *indexIter) load(c *blockCursor, kind string, at handle) error {
+func (x *indexIter) load(c *blockCursor, kind string, at handle, form *indexForm) error {
 	b, err := x.t.block(kind, at)
 	if err != nil {
 		return err
 	}
-	c.e.index = x.t.indexForm()
-	c.e.trailer = c.e.index.trailer
+	c.e.index, c.e.trailer = form, form.trailer
 	if err := c.reset(b); err != nil {
 		return corrupt(x.t.name, int64(at.off), "%s block: %w", kind, err)
 	}
@@ -143,7 +142,7 @@ func (x *indexIter) move(d direction) bool {
 func (x *indexIter) enter(d direction, ok bool) bool {
 	for ; ok; ok = d.step(&x.top) {
 		x.part = blockCursor{}
-		if x.err = x.load(&x.part, "index partition", x.top.at()); x.err != nil {
+		if x.err = x.load(&x.part, "index partition", x.top.at(), x.top.e.index); x.err != nil {
 			x.part = blockCursor{}
 			return false
 		}
@@ -168,7 +167,7 @@ func (x *indexIter) seek(target []byte) bool {
 		return x.result(ok, &x.top, "index", x.t.foot.index)
 	}
 	x.part = blockCursor{}
-	if x.err = x.load(&x.part, "index partition", x.top.at()); x.err != nil {
+	if x.err = x.load(&x.part, "index partition", x.top.at(), x.top.e.index); x.err != nil {
 		return false
 	}
 	if x.part.seek(target, x.t.order.cmp) {
@@ -199,7 +198,7 @@ func (x *indexIter) result(ok bool, c *blockCursor, kind string, at handle) bool
 // partitions lists what the top block of a partitioned filter points at.
 func (t *Table) partitions(kind string, at handle) ([]handle, error) {
 	x := &indexIter{t: t}
-	if err := x.load(&x.top, kind, at); err != nil {
+	if err := x.load(&x.top, kind, at, t.filterForm()); err != nil {
 		return nil, err
 	}
 	var out []handle

@@ -107,5 +107,3 @@ func splitTrailer(key []byte) (seq uint64, kind EntryKind) {
 // userKey is an internal key without its trailer.
 func userKey(key []byte) []byte { return key[:len(key)-keyTrailer] }
 
-// typeRangeDelete is KindRangeDelete in a trailer.
-const typeRangeDelete = 0x0f

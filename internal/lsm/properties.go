@@ -35,6 +35,8 @@ const (
 	propDBID         = "rocksdb.creating.db.identity"
 	propSession      = "rocksdb.creating.session.identity"
 	propHost         = "rocksdb.creating.host.identity"
+	propFilterKeys   = "rocksdb.num.filter_entries"
+	propWholeKeys    = "rocksdb.block.based.table.whole.key.filtering"
 	propFileNumber   = "rocksdb.original.file.number"
 	propFormat       = "rocksdb.format.version"
 	unknownFamilyID  = 0x7fffffff

@@ -33,9 +33,10 @@ type Table struct {
 	extern bool   // written outside of a database and ingested
 	order  ordering
 
-	mu     sync.Mutex
-	inf    inflator // for index and meta blocks: they use no dictionary
-	filter *filter  // read on demand
+	mu         sync.Mutex
+	inf        inflator // for index and meta blocks: they use no dictionary
+	filter     *filter  // nil when there is none to ask
+	filterRead bool
 }
 
 // Names in the metaindex.

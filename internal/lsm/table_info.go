@@ -1,16 +1,13 @@
 package lsm
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // TableInfo is what a table says about itself: its footer, metaindex and
 // properties. No data block is read for it.
 type TableInfo struct {
 	Path          string
-	Size          int64 // of the file
-	FormatVersion int   // from the footer: the property is 0 in files written before RocksDB 9.9
+	Size          int64  // of the file
+	FormatVersion int    // from the footer: the property is 0 in files written before RocksDB 9.9
 	Checksum      string // RocksDB's name, "kCRC32c"
 	Compression   string // as the file says it: a name, from format version 7 on "manager;hex types;"
 	Comparator    string
@@ -149,35 +146,4 @@ func (p Properties) writtenBy() string {
 		return "< 6.21"
 	}
 	return ""
-}
-
-// FilterInfo is what a table's filter is.
-type FilterInfo struct {
-	// Kind is "" for no filter, "bloom" (format version 5 and up),
-	// "legacy bloom", "block bloom" (one per 2 KiB of data, before RocksDB
-	// 7.0), "ribbon", "empty" (matches no key), "always true", or "unknown".
-	Kind        string
-	Partitioned bool
-	Policy      string // as the metaindex names it
-	Size        int64  // bytes of the filter's block, of a partitioned one of its index
-	Entries     int64  // keys and prefixes in it; 0 when not known
-}
-
-// filterMeta are the metaindex names of filters.
-const (
-	metaFullFilter  = "fullfilter."
-	metaPartFilter  = "partitionedfilter."
-	metaBlockFilter = "filter."
-)
-
-// filterBlock finds the metaindex entry of the filter.
-func (t *Table) filterBlock() (m metaBlock, prefix string) {
-	for _, m := range t.meta {
-		for _, prefix := range []string{metaFullFilter, metaPartFilter, metaBlockFilter} {
-			if strings.HasPrefix(m.name, prefix) {
-				return m, prefix
-			}
-		}
-	}
-	return metaBlock{}, ""
 }

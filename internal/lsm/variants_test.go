@@ -16,7 +16,13 @@ import (
 // unpackVariants writes the databases that testdata/gen made with RocksDB.
 func unpackVariants(t testing.TB) (root string, names []string) {
 	t.Helper()
-	f, err := os.Open("testdata/variants.tar.gz")
+	return unpack(t, "variants")
+}
+
+// unpack writes the databases of one of testdata/gen's archives.
+func unpack(t testing.TB, archive string) (root string, names []string) {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", archive+".tar.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,11 @@
-// Command gen writes small RocksDB databases in many table formats, and what
-// RocksDB itself reads from each, as one archive for the tests of package lsm:
+// Command gen writes small RocksDB databases in many table formats, as archives
+// for the tests of package lsm:
 //
-//	eval "$(make env)" && go run ./internal/lsm/testdata/gen internal/lsm/testdata/variants.tar.gz
+//	eval "$(make env)" && go run ./internal/lsm/testdata/gen internal/lsm/testdata
+//
+// variants.tar.gz has databases with rows.txt, what RocksDB itself reads from
+// them. entries.tar.gz has databases in which snapshots keep every entry, with
+// entries.txt, what was written (see entries.go).
 //
 // It is the only program outside internal/rocks that uses RocksDB; it is not
 // part of the module's packages.
@@ -36,7 +40,17 @@ func variants() []variant {
 		{"hash-data", "", "data_block_index_type=kDataBlockBinaryAndHash"},
 		{"aligned", "compression=kNoCompression", "block_align=true;block_size=512"},
 		{"no-key-delta", "", "use_delta_encoding=false"},
-		{"ribbon", "", "filter_policy=ribbonfilter:10"},
+		{"ribbon", "", "filter_policy=ribbonfilter:10:-1"},
+		{"bloom-fv4", "", "filter_policy=bloomfilter:10:false;format_version=4"},
+		{"bloom-fv5", "", "filter_policy=bloomfilter:12:false;format_version=5"},
+		{"prefix-bloom", "prefix_extractor=fixed:3", "filter_policy=bloomfilter:10:false;whole_key_filtering=false"},
+		{"two-level-fv2", "", "index_type=kTwoLevelIndexSearch;metadata_block_size=128;format_version=2"},
+		{"two-level-fv3", "", "index_type=kTwoLevelIndexSearch;partition_filters=true;metadata_block_size=128;filter_policy=bloomfilter:10:false;format_version=3"},
+		{"two-level-restart-16", "", "index_type=kTwoLevelIndexSearch;partition_filters=true;metadata_block_size=256;filter_policy=bloomfilter:10:false;index_block_restart_interval=16;format_version=7"},
+		{"no-shortening", "", "index_shortening=kNoShortening"},
+		{"all-shortening", "", "index_shortening=kShortenSeparatorsAndSuccessor"},
+		{"raw-index", "compression=kZSTD", "enable_index_compression=false"},
+		{"one-restart", "", "block_restart_interval=1;index_block_restart_interval=64"},
 		{"zstd-trained", "compression=kZSTD;compression_opts={max_dict_bytes=512;zstd_max_train_bytes=8192}", ""},
 		{"zstd-raw-dict", "compression=kZSTD;compression_opts={max_dict_bytes=512;zstd_max_train_bytes=0}", ""},
 		{"lz4-dict", "compression=kLZ4Compression;compression_opts={max_dict_bytes=512}", ""},
@@ -61,18 +75,25 @@ func variants() []variant {
 
 func main() {
 	if len(os.Args) != 2 {
-		log.Fatal("usage: gen ARCHIVE")
+		log.Fatal("usage: gen DIRECTORY")
 	}
 	root, err := os.MkdirTemp("", "gen")
 	check(err)
 	defer os.RemoveAll(root)
+	check(os.Mkdir(filepath.Join(root, "variants"), 0o755))
+	check(os.Mkdir(filepath.Join(root, "entries"), 0o755))
 	for _, v := range variants() {
-		write(filepath.Join(root, v.name), v)
+		write(filepath.Join(root, "variants", v.name), v)
+		writeEntries(filepath.Join(root, "entries", v.name), v)
 	}
-	archive(os.Args[1], root)
+	writeEntries(filepath.Join(root, "entries", "blobs"), variant{"blobs", "enable_blob_files=true;min_blob_size=16", ""})
+	for _, name := range []string{"variants", "entries"} {
+		archive(filepath.Join(os.Args[1], name+".tar.gz"), filepath.Join(root, name))
+	}
 }
 
-func write(dir string, v variant) {
+// options are those of a variant's databases.
+func options(v variant) *grocksdb.Options {
 	cf := v.cf
 	if cf == "" {
 		cf = "compression=kNoCompression"
@@ -85,11 +106,18 @@ func write(dir string, v variant) {
 		table += ";format_version=6"
 	}
 	o, err := grocksdb.GetOptionsFromString(nil, cf+";disable_auto_compactions=true;block_based_table_factory={"+table+"}")
-	check(err)
+	if err != nil {
+		check(fmt.Errorf("%s: %w", v.name, err))
+	}
 	o.SetCreateIfMissing(true)
 	o.SetCreateIfMissingColumnFamilies(true)
 	o.SetAtomicFlush(true)
 	o.SetInfoLogLevel(grocksdb.ErrorInfoLogLevel)
+	return o
+}
+
+func write(dir string, v variant) {
+	o := options(v)
 	names := []string{"default", "other", "gone"}
 	db, cfs, err := grocksdb.OpenDbColumnFamilies(o, dir, names, []*grocksdb.Options{o, o, o})
 	check(err)
@@ -166,7 +194,7 @@ func archive(path, root string) {
 	var files []string
 	check(filepath.WalkDir(root, func(p string, e fs.DirEntry, err error) error {
 		n := e.Name()
-		keep := strings.HasSuffix(n, ".sst") || strings.HasPrefix(n, "MANIFEST") || n == "CURRENT" || n == "rows.txt"
+		keep := strings.HasSuffix(n, ".sst") || strings.HasPrefix(n, "MANIFEST") || n == "CURRENT" || n == "rows.txt" || n == "entries.txt"
 		if err == nil && e.Type().IsRegular() && keep {
 			files = append(files, p)
 		}
@@ -189,7 +217,7 @@ func archive(path, root string) {
 	check(t.Close())
 	check(gz.Close())
 	check(os.WriteFile(path, out.Bytes(), 0o644))
-	fmt.Printf("%d databases, %d files, %d bytes\n", len(variants()), len(files), out.Len())
+	fmt.Printf("%s: %d files, %d bytes\n", path, len(files), out.Len())
 }
 
 func check(err error) {
