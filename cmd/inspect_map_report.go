@@ -42,9 +42,9 @@ func emitMapLines[D any](a *app, kind string, docs []D) error {
 func renderMap(w *tableWriter, m *inspect.Map) {
 	w.line("%s: %s%s", printable(m.Path), m.PathIs, contents(m))
 	switch {
-	case m.SumBy != "":
+	case m.SumBy == inspect.SumByApp || m.SumBy != "" && w.machine():
 		w.line("")
-		renderSums(w, m)
+		renderSums(w, m, m.Sums, true)
 	case w.machine():
 		renderStores(w, m, m.AllStores(), true)
 	default:
@@ -90,7 +90,11 @@ func renderApp(w *tableWriter, m *inspect.Map, a *inspect.MapApp) {
 			w.line("opens with Kafka Streams %s", opensWith(a.Oldest, a.OldestWhy))
 		}
 	}
-	if len(a.Stores) > 0 {
+	switch {
+	case len(a.Stores) == 0:
+	case m.SumBy != "":
+		renderSums(w, m, m.SumsOf(a.ID), false)
+	default:
 		renderStores(w, m, a.Stores, false)
 	}
 }
@@ -219,12 +223,16 @@ func groupRemarks(m *inspect.Map) []*remarkGroup {
 	add("", m.Unreadable)
 	add("", m.Remarks)
 	for _, a := range m.Apps {
+		above := ""
+		if len(m.Apps) > 1 {
+			above = a.ID + "/"
+		}
 		add(a.ID, a.Remarks)
 		for _, t := range a.Tasks {
-			add(t.Task, t.Remarks)
+			add(above+t.Task, t.Remarks)
 		}
 		for _, s := range a.Stores {
-			add(strings.TrimPrefix(s.Task+"/"+s.Name, "/"), s.Remarks)
+			add(strings.TrimLeft(above+s.Task+"/"+s.Name, "/"), s.Remarks)
 		}
 	}
 	return groups

@@ -3,6 +3,8 @@ package cmd
 import (
 	"cmp"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +24,7 @@ func renderStores(w *tableWriter, m *inspect.Map, stores []inspect.MapStore, wit
 		{name: "LIVE KEYS", short: "KEYS", right: true}, {name: "EXACT", wide: true}, {name: "TOMBSTONES", short: "TOMBS", right: true}, {name: "RANGE DELETES", right: true, wide: true},
 		{name: "SIZE", right: true}, {name: "FILES", right: true, wide: true}, {name: "LEVELS", wide: true}, {name: "FORMAT", wide: true},
 		{name: "SEGMENTS", right: true, wide: true}, {name: "FROM", wide: true}, {name: "TO", wide: true}, {name: "FAMILIES", wide: true},
-		{name: "OFFSET", right: true}, {name: "KEPT IN", wide: true}, {name: "STATUS", wide: cluster}, {name: "NEWEST FILE", wide: true}, {name: "OLDEST KAFKA", wide: true},
+		{name: "OFFSET", right: true}, {name: "KEPT IN", wide: true}, {name: "STATUS", wide: cluster || !slices.ContainsFunc(stores, func(s inspect.MapStore) bool { return s.Status != nil })}, {name: "NEWEST FILE", wide: true}, {name: "OLDEST KAFKA", wide: true},
 	}...)
 	if cluster {
 		columns = append(columns, column{name: "CHANGELOG", wide: true}, column{name: "PARTITIONS", right: true, wide: true}, column{name: "END", right: true, wide: true},
@@ -74,14 +76,22 @@ func fit(w *tableWriter, columns []column, rows [][]string, name string) {
 	}
 }
 
-// shorten leaves out the middle of a long text.
+// generatedName is a name that Kafka Streams makes: what it is, and a number.
+var generatedName = regexp.MustCompile(`^(.+?)(?:-STATE-STORE)?-0*(\d+)(?:-store)?(-changelog|-repartition)?$`)
+
+// shorten makes a name fit: of a generated one the words stay that tell it from
+// others, of any other its two ends.
 func shorten(s string, room int) string {
 	r := []rune(s)
 	if len(r) <= room {
 		return s
 	}
-	tail := (room - 1) * 2 / 3
-	return string(r[:room-1-tail]) + "…" + string(r[len(r)-tail:])
+	tail := string(r[len(r)-(room-1)*2/3:])
+	if m := generatedName.FindStringSubmatch(s); m != nil && len(m[2])+len(m[3]) < room/2 {
+		r, tail = []rune(m[1]), m[2]+m[3]
+	}
+	head := min(len(r), room-1-len([]rune(tail)))
+	return string(r[:head]) + "…" + tail
 }
 
 func tombCell(w *tableWriter, s *inspect.MapStore) string {
@@ -197,13 +207,13 @@ func clusterCells(w *tableWriter, l *inspect.MapLag) []string {
 }
 
 // renderSums draws what --sum-by asked for.
-func renderSums(w *tableWriter, m *inspect.Map) {
+func renderSums(w *tableWriter, m *inspect.Map, sums []inspect.MapSum, withApp bool) {
 	columns := []column{{name: "APP"}, {name: strings.ToUpper(m.SumBy)}, {name: "KIND"}, {name: "STORES", right: true}, {name: "SEGMENTS", right: true, wide: true},
 		{name: "LIVE KEYS", short: "KEYS", right: true}, {name: "EXACT", wide: true}, {name: "TOMBSTONES", short: "TOMBS", right: true}, {name: "RANGE DELETES", right: true, wide: true},
 		{name: "SIZE", right: true}, {name: "FILES", right: true}, {name: "NEWEST FILE", wide: true}, {name: "LAG", right: true, wide: m.Cluster == nil}, {name: "REMARKS", right: true, wide: true}}
 	var rows [][]string
-	for i := range m.Sums {
-		s := &m.Sums[i]
+	for i := range sums {
+		s := &sums[i]
 		kind := w.none()
 		if s.Kind != nil {
 			kind = *s.Kind
@@ -214,13 +224,10 @@ func renderSums(w *tableWriter, m *inspect.Map) {
 		rows = append(rows, []string{s.App, s.Name, kind, w.count(int64(s.Stores)), w.count(int64(s.Segments)), keysCell(w, s.Keys, s.KeysExact), fmt.Sprint(s.KeysExact),
 			w.count(s.Deletes), w.count(s.RangeDels), w.bytes(s.Size), w.count(int64(s.Files)), newestCell(w, m.At, s.Newest), optionalCount(w, s.Lag), w.count(int64(s.Remarks))})
 	}
-	drop := map[string]string{inspect.SumByApp: "APP", inspect.SumByStore: "", inspect.SumByTask: ""}[m.SumBy]
 	columns, rows = without(columns, rows, func(c column, i int) bool {
-		return i == 1 && drop != "" || c.name == "KIND" && m.SumBy != inspect.SumByStore
+		return i == 0 && !withApp || i == 1 && m.SumBy == inspect.SumByApp || c.name == "KIND" && m.SumBy != inspect.SumByStore
 	})
-	if m.SumBy != inspect.SumByApp {
-		fit(w, columns, rows, strings.ToUpper(m.SumBy))
-	}
+	fit(w, columns, rows, strings.ToUpper(m.SumBy))
 	w.table(columns, rows)
 }
 

@@ -104,7 +104,8 @@ func storeOffsets(s *Store, told toldStore, files *taskOffsets, dbs []*dbFacts) 
 	m := MapOffsets{Topic: topic, Next: s.Task.Global()}
 	family, hasFamily := familyOffsets(dbs)
 	file := files.checkpoint
-	if own, ok := files.own[s.Name]; ok {
+	own := files.own[s.Name]
+	if own != nil {
 		file = own
 	}
 	mine := func(tp streams.TopicPartition) bool {
@@ -131,6 +132,8 @@ func storeOffsets(s *Store, told toldStore, files *taskOffsets, dbs []*dbFacts) 
 		m.List = append(m.List, o)
 	}
 	switch {
+	case inFile && inFamily && own != nil:
+		m.KeptIn, m.Why = KeptInBoth, "Kafka Streams keeps both for a store that it wraps, and goes by the file"
 	case inFile && inFamily:
 		m.KeptIn, m.Why = KeptInBoth, "the file wins: Kafka Streams takes it over into the family and deletes it"
 	case inFile:

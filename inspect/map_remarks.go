@@ -84,7 +84,7 @@ func familyRemarks(m *MapStore) []Remark {
 // offsetRemarks are about how far the store says it has come.
 func offsetRemarks(s *Store, m *MapStore, told toldStore, held bool) []Remark {
 	var out []Remark
-	if m.Offsets.KeptIn == KeptInBoth {
+	if m.Offsets.KeptIn == KeptInBoth && !slices.Contains(s.Task.Files, streams.CheckpointFile+"_"+s.Name) {
 		out = append(out, Remark{Note, "offset in both .checkpoint and the offsets family: " + m.Offsets.Why, "", ""})
 	}
 	if told.Unlogged != "" && m.Entries > 0 {
@@ -94,8 +94,10 @@ func offsetRemarks(s *Store, m *MapStore, told toldStore, held bool) []Remark {
 	for _, o := range m.Offsets.List {
 		switch {
 		case o.Offset == nil:
+		case *o.Offset == streams.OffsetUnknown && o.Checkpoint != nil:
+			out = append(out, Remark{Note, "offset -4 in .checkpoint: nothing applied yet, it is restored from the start; with exactly-once, Kafka Streams 4.3 and later wipes the whole task over it", "", ""})
 		case *o.Offset == streams.OffsetUnknown:
-			out = append(out, Remark{Note, fmt.Sprintf("offset -4 of %s-%d: nothing applied yet, it is restored from the start", o.Topic, o.Partition), "", ""})
+			out = append(out, Remark{Note, "offset -4: nothing applied yet, it is restored from the start", "", ""})
 		case *o.Offset < 0:
 			out = append(out, Remark{Warning, fmt.Sprintf("offset %d of %s-%d is none Kafka Streams writes", *o.Offset, o.Topic, o.Partition), "", ""})
 		case empty && !held && !(o.Offset == nil || *o.Offset == 0 && m.Offsets.Next):

@@ -55,7 +55,7 @@ type MapStore struct {
 	Task      string       `json:"task"` // "" outside of any task
 	Name      string       `json:"store"`
 	Dir       string       `json:"dir"`
-	Kind      MapKind      `json:"kind"`
+	Kind      MapKind      `json:"store_kind"`
 	Families  []MapFamily  `json:"families"`
 	Segmented bool         `json:"segmented"`
 	Segments  []MapSegment `json:"segments"`
@@ -184,8 +184,8 @@ const (
 // application.
 type MapSum struct {
 	App       string     `json:"application"`
-	Name      string     `json:"name"` // of the store or the task
-	Kind      *string    `json:"kind"` // by store; null when it is unknown
+	Name      string     `json:"name"`       // of the store or the task
+	Kind      *string    `json:"store_kind"` // by store; null when it is unknown
 	Stores    int        `json:"stores"`
 	Segments  int        `json:"segments"`
 	Keys      *int64     `json:"live_keys"` // null: one of them is not known

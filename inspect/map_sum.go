@@ -85,3 +85,8 @@ func (m *Map) AllStores() []MapStore {
 	}
 	return out
 }
+
+// SumsOf are the sums of one application.
+func (m *Map) SumsOf(app string) []MapSum {
+	return slices.DeleteFunc(slices.Clone(m.Sums), func(s MapSum) bool { return s.App != app })
+}
