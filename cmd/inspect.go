@@ -13,6 +13,11 @@ func newInspect(a *app) *cobra.Command {
 }
 
 // inspectCommands are the commands below inspect, in the order of the help.
-func inspectCommands(_ *app) []*cobra.Command {
-	return []*cobra.Command{}
+func inspectCommands(a *app) []*cobra.Command {
+	return []*cobra.Command{
+		newInspectSST(a),
+		newInspectTombstones(a),
+		newInspectLevels(a),
+		newInspectChangelog(a),
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"sstool/internal/lsm"
@@ -107,7 +108,12 @@ func InspectSST(ctx context.Context, o SSTOptions, sink op.Sink) (*SSTFiles, err
 		if err != nil {
 			return nil, err
 		}
-		res.Problems = append(res.Problems, problems...)
+		for _, p := range problems {
+			p.fatal = p.fatal || o.Verify && p.kind == op.Corrupt // a database that lost files does not verify
+			if !slices.Contains(res.Problems, p) {
+				res.Problems = append(res.Problems, p)
+			}
+		}
 	}
 	if len(files) == 0 && len(res.Problems) == 0 {
 		res.Notes = append(res.Notes, "no SST file yet: nothing was flushed to disk")

@@ -3,12 +3,11 @@ package inspect
 import (
 	"encoding/hex"
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"sstool/internal/serde"
 	"sstool/internal/streams"
 )
 
@@ -28,15 +27,18 @@ func keyOf(p *Place, family string, key []byte) *Key {
 
 // keyText decodes a key of a place's family.
 func keyText(p *Place, family string, key []byte) string {
-	if isOffsets(family) || p.StoreKind == "" {
+	if isOffsets(family) {
 		return rawText(key)
+	}
+	if p.StoreKind == "" {
+		return decoded(p.keys, key)
 	}
 	k := streams.Kind(p.StoreKind)
 	r, err := streams.SplitRowKey(k, key)
 	if err != nil {
 		return rawText(key) + " (not a " + p.StoreKind + " key)"
 	}
-	text := rawText(r.Key)
+	text := decoded(p.keys, r.Key)
 	switch k {
 	case streams.Window, streams.TimestampedWindow, streams.TimeOrderedWindow:
 		text += " @ " + timeText(r.Start)
@@ -69,12 +71,17 @@ func keyText(p *Place, family string, key []byte) string {
 }
 
 // timeText is a time of a row's key, or the number when it is none.
-func timeText(ms int64) string {
-	const last = 253402300799999 // of the year 9999
-	if ms < 0 || ms > last {
-		return strconv.FormatInt(ms, 10)
+func timeText(ms int64) string { return serde.Time(ms).String() }
+
+// decoded shows what the application wrote, by the serde that was named; what
+// it does not fit is shown raw.
+func decoded(s serde.Serde, b []byte) string {
+	if s != nil {
+		if v, err := s.Decode(b); err == nil {
+			return serde.Text(v)
+		}
 	}
-	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.999Z07:00")
+	return rawText(b)
 }
 
 // rawText is text when the bytes are that, else 0x….
@@ -91,14 +98,17 @@ func rawText(b []byte) string {
 // valueText decodes a value of a place's family: timestamp and headers apart
 // from what the application wrote.
 func valueText(p *Place, family string, value []byte) string {
-	if isOffsets(family) || p.StoreKind == "" {
+	if isOffsets(family) {
 		return rawText(value)
+	}
+	if p.StoreKind == "" {
+		return decoded(p.values, value)
 	}
 	v, err := streams.SplitRowValue(streams.Kind(p.StoreKind), family, value)
 	if err != nil {
 		return rawText(value)
 	}
-	text := rawText(v.Value)
+	text := decoded(p.values, v.Value)
 	if v.HasTime {
 		text += " @ " + timeText(v.Time)
 	}

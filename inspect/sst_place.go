@@ -14,6 +14,7 @@ import (
 
 	"sstool/internal/lsm"
 	"sstool/internal/op"
+	"sstool/internal/serde"
 	"sstool/internal/spec"
 	"sstool/internal/streams"
 )
@@ -27,6 +28,8 @@ type Place struct {
 	StoreKind   string     `json:"store_kind"`    // "" when unknown
 	Segment     *time.Time `json:"segment_start"` // of segmented stores
 	Database    string     `json:"database"`      // directory
+
+	keys, values serde.Serde
 }
 
 // inStreams says whether the place is a store of Kafka Streams.
@@ -82,6 +85,7 @@ func corruptAmong(problems []FileProblem) bool {
 type Selection struct {
 	Path          string
 	Stores, Tasks []string
+	Key, Value    serde.Serde // of what the application wrote; nil: text or hexadecimal
 }
 
 // located is one database below a path.
@@ -96,6 +100,7 @@ func (s Selection) locate(ctx context.Context) ([]located, error) {
 	tree, err := Find(ctx, s.Path)
 	if err != nil {
 		if l, ok := foreign(s.Path); ok && len(s.Stores)+len(s.Tasks) == 0 {
+			l.keys, l.values = s.Key, s.Value
 			return []located{l}, nil
 		}
 		return nil, err
@@ -107,7 +112,7 @@ func (s Selection) locate(ctx context.Context) ([]located, error) {
 	var out []located
 	for _, st := range tree.Stores() {
 		for _, d := range st.Databases {
-			p := Place{Application: st.Task.App.ID, Task: st.Task.Name, Database: d.Dir}
+			p := Place{Application: st.Task.App.ID, Task: st.Task.Name, Database: d.Dir, keys: s.Key, values: s.Value}
 			if p.inStreams() || st.Segmented {
 				p.Store, p.StoreKind = st.Name, kinds[kindKey{st.Task.App, st.Name}]
 			}
@@ -211,7 +216,13 @@ func openAll(ctx context.Context, all []located, parallel int, each func(o opene
 			continue
 		}
 		for _, p := range r.db.Problems {
-			problems = append(problems, FileProblem{Path: filepath.Join(r.db.Dir, p.File), What: strings.TrimPrefix(p.String(), p.File+" "), Cure: p.Cure, kind: op.KindOf(p.Err)})
+			path := filepath.Join(r.db.Dir, p.File)
+			what := strings.TrimPrefix(strings.ReplaceAll(p.String(), path+": ", ""), p.File+" ")
+			kind := op.KindOf(p.Err)
+			if slices.ContainsFunc(r.db.Missing, func(f lsm.File) bool { return f.Name() == p.File }) {
+				kind = op.Corrupt
+			}
+			problems = append(problems, FileProblem{Path: path, What: what, Cure: p.Cure, kind: kind})
 		}
 		if err := each(opened{all[i], r.db}); err != nil {
 			return problems, err

@@ -12,7 +12,7 @@ import (
 type SSTScanOptions struct {
 	Select    []Selection
 	Limit     int64 // entries per file; 0: all
-	KeepGoing bool  // past a file that turns out corrupt: its entries up to there are shown
+	KeepGoing bool  // past corrupt blocks and files, telling each
 }
 
 // SSTEntry is one entry of one file, valid during the call.
@@ -45,7 +45,7 @@ func ScanSST(ctx context.Context, o SSTScanOptions, fn func(*SSTEntry) error) (*
 		}
 		problems, err := openAll(ctx, all, 1, func(d opened) error {
 			for _, f := range d.files() {
-				err := res.file(ctx, &f, o.Limit, fn)
+				err := res.file(ctx, &f, o.Limit, o.KeepGoing, fn)
 				if isCorrupt(err) {
 					res.Problems = append(res.Problems, problemOf(f.path, err))
 					if o.KeepGoing {
@@ -69,7 +69,7 @@ func ScanSST(ctx context.Context, o SSTScanOptions, fn func(*SSTEntry) error) (*
 var errLimit = errors.New("as many entries as asked for")
 
 // file streams one file.
-func (s *SSTScan) file(ctx context.Context, f *tableFile, limit int64, fn func(*SSTEntry) error) error {
+func (s *SSTScan) file(ctx context.Context, f *tableFile, limit int64, keepGoing bool, fn func(*SSTEntry) error) error {
 	t, gone, err := f.open()
 	if gone && f.live != nil {
 		return nil // a compaction of the running application
@@ -98,15 +98,15 @@ func (s *SSTScan) file(ctx context.Context, f *tableFile, limit int64, fn func(*
 		e.Kind, e.Seq, e.Key, e.Value = k, seq, key, value
 		return fn(e)
 	}
-	it := t.Iter()
-	defer it.Close()
-	for ok := it.First(); ok; ok = it.Next() {
-		x := it.Entry()
-		if err := give(x.Kind, x.Seq, x.Key, x.Value); err != nil {
+	_, errs := t.Scan(lsm.ScanOptions{KeepGoing: keepGoing}, func(x lsm.Entry) error { return give(x.Kind, x.Seq, x.Key, x.Value) })
+	for i, err := range errs {
+		if !isCorrupt(err) || !keepGoing {
 			return unlessLimit(err)
 		}
-	}
-	if err := it.Err(); err != nil {
+		if i < len(errs)-1 {
+			s.Problems = append(s.Problems, problemOf(f.path, err))
+			continue
+		}
 		return err
 	}
 	dels, err := t.RangeDeletes()

@@ -47,9 +47,9 @@ type TombstoneCounts struct {
 	TimestampDeletes int64   `json:"timestamp_deletes"`
 	RangeDeletes     int64   `json:"range_deletes"`
 	// AtBottom are those in the last sorted run: below them is nothing left to
-	// hide, only a compaction of that run drops them.
-	AtBottom       int64 `json:"at_bottom"`
-	TombstoneBytes int64 `json:"tombstone_bytes"`
+	// hide, only a compaction of that run drops them. Null: no MANIFEST tells.
+	AtBottom       *int64 `json:"at_bottom"`
+	TombstoneBytes int64  `json:"tombstone_bytes"`
 	// Shadowed rows are still in the files although a tombstone hides them;
 	// superseded ones lie under a newer row of their key.
 	ShadowedRows    *int64 `json:"shadowed_rows"`

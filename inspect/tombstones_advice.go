@@ -33,8 +33,8 @@ func (t *Tombstones) advise() {
 		}
 		t.Advice = append(t.Advice, Advice{
 			Option: "delete_obsolete_files_period_micros",
-			Text: fmt.Sprintf("%d files on disk are not live (%d bytes): RocksDB is writing them, or deletes them once no iterator of the application reads them any more, by a search every %s, and whenever the store is opened",
-				t.Obsolete.Files, t.Obsolete.Bytes, period),
+			Text: fmt.Sprintf("%d files on disk are not live: RocksDB is writing them, or deletes them once no iterator of the application reads them any more, by a search every %s, and whenever the store is opened",
+				t.Obsolete.Files, period),
 		})
 	}
 	if len(t.Dense) > 0 && t.Dense[0].Entries >= worthAStall {
@@ -49,6 +49,9 @@ func (t *Tombstones) advise() {
 	if slices.ContainsFunc(t.Stores, func(s StoreTombstones) bool { return s.StoreKind == string(streams.Versioned) }) {
 		t.Notes = append(t.Notes, "a versioned store's deleted versions are rows and not counted; its range deletes drop expired segments")
 	}
+	if t.Total.Tombstones == 0 {
+		return
+	}
 	t.Notes = append(t.Notes, "ages are those of the files, from when each was made: a delete is at least as old, and a compaction makes it look younger")
 }
 
@@ -61,9 +64,10 @@ func (t *Tombstones) adviseCompact() {
 	if t.Total.Estimated != "" {
 		about = "may free"
 	}
+	share := 100 * float64(*t.Total.ReclaimDisk) / float64(t.Total.Size)
 	t.Advice = append(t.Advice, Advice{
 		Option: "sstool compact",
-		Text:   fmt.Sprintf("compacting everything %s %d of %d bytes (%.0f %%), while the application is stopped", about, *t.Total.ReclaimDisk, t.Total.Size, 100*float64(*t.Total.ReclaimDisk)/float64(t.Total.Size)),
+		Text:   fmt.Sprintf("compacting everything %s %.0f %% of the files' bytes, while the application is stopped", about, share),
 		Stores: t.worst(func(s *StoreTombstones) float64 {
 			if s.ReclaimDisk == nil {
 				return 0

@@ -28,6 +28,9 @@ func newFamilyScan(d *opened, fam *lsm.Family, o TombstonesOptions, meter *fileM
 	return &familyScan{in: d, fam: fam, o: o, meter: meter, out: &FamilyTombstones{Place: d.Place}, byNumber: map[uint64]int{}}
 }
 
+// fromProperties is how an estimate comes about.
+const fromProperties = "from the files' properties: a tombstone above the last sorted run counts as hiding one row of average size there, rows under a newer one of their key are not counted"
+
 // maxRangeList bounds the range deletes that are told one by one.
 const maxRangeList = 100
 
@@ -43,7 +46,7 @@ func (s *familyScan) run(ctx context.Context) *FamilyTombstones {
 	}
 	s.periodic()
 	s.rangeList()
-	why := "asked for: from the files' properties"
+	why := fromProperties
 	if !s.o.Estimate {
 		why = ""
 		t, err := s.merge(ctx)
@@ -54,7 +57,7 @@ func (s *familyScan) run(ctx context.Context) *FamilyTombstones {
 			s.exact(t)
 		default:
 			s.problems = append(s.problems, problemOf(s.in.Database, err))
-			why = "the entries could not be merged: from the files' properties"
+			why = "the entries could not be merged (see the problems), so " + fromProperties
 		}
 	}
 	if why != "" {
@@ -275,6 +278,7 @@ func (s *familyScan) unknown() {
 			c.TombstoneBytes = c.Deletes * info.RawKeySize / info.Entries
 		}
 		c.total(false)
+		c.AtBottom = nil
 		s.out.FileList = append(s.out.FileList, c)
 		s.out.add(&c.TombstoneCounts)
 	}

@@ -8,11 +8,12 @@ import (
 	"sstool/internal/lsm"
 )
 
-// total adds up the kinds of one file.
+// total adds up the kinds of one file; bottom says that it is part of the last
+// sorted run.
 func (c *TombstoneCounts) total(bottom bool) {
 	c.Tombstones = c.Deletes + c.SingleDeletes + c.TimestampDeletes + c.RangeDeletes
-	if bottom {
-		c.AtBottom = c.Tombstones
+	if c.AtBottom = ref(0); bottom {
+		*c.AtBottom = c.Tombstones
 	}
 	c.share()
 }
@@ -35,14 +36,13 @@ func (c *TombstoneCounts) add(o *TombstoneCounts) {
 	c.SingleDeletes += o.SingleDeletes
 	c.TimestampDeletes += o.TimestampDeletes
 	c.RangeDeletes += o.RangeDeletes
-	c.AtBottom += o.AtBottom
 	c.TombstoneBytes += o.TombstoneBytes
 	c.Estimated = cmp.Or(c.Estimated, o.Estimated)
 	for _, x := range []struct {
 		to   **int64
 		from *int64
 	}{
-		{&c.ShadowedRows, o.ShadowedRows}, {&c.ShadowedBytes, o.ShadowedBytes}, {&c.SupersededRows, o.SupersededRows},
+		{&c.AtBottom, o.AtBottom}, {&c.ShadowedRows, o.ShadowedRows}, {&c.ShadowedBytes, o.ShadowedBytes}, {&c.SupersededRows, o.SupersededRows},
 		{&c.SupersededBytes, o.SupersededBytes}, {&c.ReclaimEntries, o.ReclaimEntries}, {&c.ReclaimBytes, o.ReclaimBytes}, {&c.ReclaimDisk, o.ReclaimDisk},
 	} {
 		switch {
