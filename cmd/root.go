@@ -53,6 +53,8 @@ func commands(a *app) []*cobra.Command {
 		newDemo(a),
 		newRestore(a),
 		newInspect(a),
+		newGet(a),
+		newScan(a),
 		newSpec(a),
 		newVersion(a),
 		newCompletion(a),

@@ -12,11 +12,13 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sstool/internal/kafkatest"
+	"sstool/internal/lsm/lsmtest"
 )
 
 // clusters are the running scripts' clusters, by work directory.
@@ -88,4 +90,16 @@ func holdLockCmd(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { f.Close() })
 	ts.Check(syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}))
+}
+
+// fixtureCmd unpacks a real state directory, of lsmtest's archives, as a
+// state.dir: fixture NAME DIR.
+func fixtureCmd(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if len(args) != 2 {
+			ts.Fatalf("usage: fixture NAME DIR")
+		}
+		_, app := lsmtest.Unpack(t, args[0])
+		ts.Check(os.CopyFS(filepath.Join(ts.MkAbs(args[1]), filepath.Base(app)), os.DirFS(app)))
+	}
 }

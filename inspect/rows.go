@@ -37,10 +37,12 @@ type RowsResult struct {
 	ForeignKey  *Decoder     `json:"foreign_key"` // null for kinds that have none
 	Value       Decoder      `json:"value"`
 	Sources     []RowsSource `json:"sources"`
-	Rows        int64        `json:"rows"`      // shown or counted
+	Lock        *MapLock     `json:"lock"`      // of the application; null outside of any
+	Count       int64        `json:"count"`     // rows shown or counted
 	Undecoded   int64        `json:"undecoded"` // rows with a part that its decoder does not fit: raw bytes are shown
 	FirstError  string       `json:"first_error"`
-	Limited     bool         `json:"limited"` // the limit ended it, there may be more
+	Limited     bool         `json:"limited"`  // the limit ended it, there may be more
+	Complete    bool         `json:"complete"` // false: an error ended it
 	Warnings    []string     `json:"warnings"`
 }
 
@@ -175,7 +177,7 @@ func (r *Rows) Name() string { return r.name }
 
 // result begins the result document.
 func (r *Rows) result() *RowsResult {
-	res := &RowsResult{Application: r.app, Store: r.name, KindWhy: r.kindWhy, Warnings: r.warn}
+	res := &RowsResult{Application: r.app, Store: r.name, KindWhy: r.kindWhy, Lock: r.lock()}
 	if r.kind != "" {
 		res.StoreKind = pointer(string(r.kind))
 	}
@@ -202,6 +204,7 @@ type pass struct {
 	src   *RowsSource
 	limit int64
 	count bool // no row is shown
+	keys  bool // values are left out
 	query *serde.Query
 	fn    func(*Row) error
 }
@@ -215,6 +218,7 @@ func (p *pass) show(row *Row) error {
 	if p.count {
 		return p.counted()
 	}
+	row.KeysOnly = p.keys
 	if !p.r.decode(row) {
 		p.res.Undecoded++
 		if p.res.FirstError == "" {
@@ -238,9 +242,9 @@ func (p *pass) show(row *Row) error {
 }
 
 func (p *pass) counted() error {
-	p.res.Rows++
+	p.res.Count++
 	p.src.Rows++
-	if p.limit > 0 && p.res.Rows >= p.limit {
+	if p.limit > 0 && p.res.Count >= p.limit {
 		p.res.Limited = true
 		return errEnough
 	}
@@ -256,6 +260,8 @@ func (p *pass) finish(err error) (*RowsResult, error) {
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
+	p.res.Complete = err == nil
+	p.res.Warnings = p.r.warn
 	return p.res, err
 }
 

@@ -30,26 +30,38 @@ type RowsGet struct {
 // KeyBytes encodes a key that a person typed, with the serde that was stated
 // or that the store's keys make evident.
 func (r *Rows) KeyBytes(ctx context.Context, text string) ([]byte, error) {
-	c, flag := &r.key, "--key"
-	if r.kind == streams.FKSubscription {
-		c, flag = &r.foreign, "--foreign-key"
-	}
-	if c.serde == nil {
+	if r.keyColumn().serde == nil {
 		if err := r.guess(ctx); err != nil {
 			return nil, err
 		}
 	}
+	return r.encodeKey(text)
+}
+
+// keyColumn is the column that people look things up by.
+func (r *Rows) keyColumn() *column {
+	if r.kind == streams.FKSubscription {
+		return &r.foreign
+	}
+	return &r.key
+}
+
+func (r *Rows) encodeKey(text string) ([]byte, error) {
+	c, flag := r.keyColumn(), "--key"
+	if c == &r.foreign {
+		flag = "--foreign-key"
+	}
 	if c.serde == nil {
-		return nil, op.Errorf(op.Usage, "how the keys of store %s are written is not evident", r.name).
-			WithTry("%s with one of %s; %s hex takes bytes", flag, "string, long, int, uuid, …", flag)
+		return nil, op.Errorf(op.Usage, "how the keys of %s are written is not evident", r.name).
+			WithTry("%s with one of string, long, int, uuid, …; %s hex takes bytes", flag, flag)
 	}
 	b, err := c.serde.Encode(text)
 	if err != nil {
-		kind := ""
+		guess := ""
 		if c.guess {
-			kind = " (a guess from the store's rows)"
+			guess = " (a guess: the keys look so)"
 		}
-		return nil, op.Errorf(op.Usage, "key as %s%s: %w", c.serde.Name(), kind, err).WithTry("%s DECODER states how keys are written", flag)
+		return nil, op.Errorf(op.Usage, "key as %s%s: %w", c.serde.Name(), guess, err).WithTry("%s DECODER states how keys are written", flag)
 	}
 	return b, nil
 }

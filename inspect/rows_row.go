@@ -31,8 +31,9 @@ type Row struct {
 	Subscription       *streams.Subscription // FKSubscription, instead of Value
 	Buffered           *streams.Buffered     // GraceBuffer: where Value comes from
 
-	Queried bool // a query was asked for: Result is what it gave
-	Result  any
+	KeysOnly bool // the value is left out
+	Queried  bool // a query was asked for: Result is what it gave
+	Result   any
 }
 
 // Cell is a key or a value: bytes and what they mean.
@@ -121,7 +122,7 @@ func (r *Row) Object() serde.Object {
 	if r.Kind == streams.Versioned {
 		times("valid_from", r.ValidFrom)
 		times("valid_to", r.ValidTo)
-	} else if r.Time != nil || r.hasTime() {
+	} else if r.Time != nil || r.HasTime() {
 		times("timestamp", r.Time)
 	}
 	if r.Deleted {
@@ -131,6 +132,7 @@ func (r *Row) Object() serde.Object {
 		add("headers", headerObjects(r.Headers))
 	}
 	switch {
+	case r.KeysOnly:
 	case r.List != nil:
 		add("value", r.listValue())
 	case r.Subscription != nil:
@@ -148,11 +150,11 @@ func (r *Row) Object() serde.Object {
 	return o
 }
 
-// hasTime says whether rows of the kind say the record's timestamp, unless it
+// HasTime says whether rows of the kind say the record's timestamp, unless it
 // is not known.
-func (r *Row) hasTime() bool {
+func (r *Row) HasTime() bool {
 	switch r.Kind {
-	case streams.TimestampedKV, streams.TimestampedWindow, streams.TimeOrderedWindow, streams.FKSubscription:
+	case streams.TimestampedKV, streams.TimestampedWindow, streams.TimeOrderedWindow, streams.FKSubscription, streams.List, streams.GraceBuffer:
 		return true
 	}
 	return false
@@ -255,7 +257,7 @@ func (r *Rows) decode(row *Row) bool {
 		ok = r.foreign.decode(&row.ForeignKey) && ok
 	}
 	switch {
-	case row.Subscription != nil:
+	case row.Subscription != nil || row.KeysOnly:
 	case row.List != nil:
 		for i := range row.List {
 			ok = r.value.decode(&row.List[i].Cell) && ok

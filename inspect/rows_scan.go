@@ -22,6 +22,7 @@ type RowsScan struct {
 	Reverse  bool
 	Limit    int64 // 0: none
 	Count    bool  // rows are counted, not shown
+	KeysOnly bool  // values are left out
 	History  bool  // Versioned: all versions, in the order they lie on disk
 	Query    *serde.Query
 	Deleted  bool // of a topic: deleted keys too
@@ -62,7 +63,7 @@ func (r *Rows) Scan(ctx context.Context, o RowsScan, fn func(*Row) error) (*Rows
 			return nil, err
 		}
 	}
-	p := &pass{ctx: ctx, r: r, res: r.result(), limit: o.Limit, count: o.Count, query: o.Query, fn: fn}
+	p := &pass{ctx: ctx, r: r, res: r.result(), limit: o.Limit, count: o.Count, keys: o.KeysOnly, query: o.Query, fn: fn}
 	f := &filter{r: r, o: o, pass: p}
 	parts := slices.Clone(r.parts)
 	if o.Reverse {

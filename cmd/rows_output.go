@@ -1,0 +1,190 @@
+package cmd
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+
+	"sstool/inspect"
+	"sstool/internal/op"
+	"sstool/internal/serde"
+)
+
+// rowsOutput writes rows as they come, in constant memory, and what is said of
+// them at the end.
+type rowsOutput struct {
+	a      *app
+	format format
+	kind   string // of the JSON document
+	count  bool   // only numbers are shown
+	out    *bufio.Writer
+	rows   int64
+
+	line  []byte
+	csv   *csv.Writer
+	page  [][]string
+	cols  []column
+	pages int
+}
+
+// pageRows is how many rows of a table are laid out together.
+const pageRows = 500
+
+func (a *app) newRowsOutput(f format, kind string, count bool) *rowsOutput {
+	w := &rowsOutput{a: a, format: f, kind: kind, count: count, out: bufio.NewWriterSize(a.io.Out, 64<<10)}
+	w.csv = csv.NewWriter(w.out)
+	return w
+}
+
+// row writes one row; its error is that of stdout.
+func (w *rowsOutput) row(row *inspect.Row) error {
+	var v any = row.Result
+	switch {
+	case w.format == formatTable || w.format == formatCSV:
+		return failedWrite(w.cells(row))
+	case !row.Queried:
+		v = row.Object()
+	}
+	w.line = w.line[:0]
+	if w.format == formatJSON {
+		if w.rows == 0 {
+			w.line = append(w.line, `{"kind":"`+w.kind+`","version":1,"rows":[`+"\n"...)
+		} else {
+			w.line = append(w.line, ",\n"...)
+		}
+	}
+	w.line = serde.AppendJSON(w.line, v)
+	if w.format == formatJSONL {
+		w.line = append(w.line, '\n')
+	}
+	w.rows++
+	_, err := w.out.Write(w.line)
+	return failedWrite(err)
+}
+
+func failedWrite(err error) error {
+	if err == nil {
+		return nil
+	}
+	return op.Errorf(op.Failed, "write stdout: %w", err)
+}
+
+// cells writes a row of a table or of CSV.
+func (w *rowsOutput) cells(row *inspect.Row) error {
+	if w.cols == nil {
+		w.cols = rowColumns(row)
+		if w.format == formatCSV {
+			header := make([]string, len(w.cols))
+			for i, c := range w.cols {
+				header[i] = c.name
+			}
+			if err := w.csv.Write(header); err != nil {
+				return err
+			}
+		}
+	}
+	w.rows++
+	cells := rowCells(row)
+	if w.format == formatCSV {
+		for i := range cells {
+			cells[i] = printable(cells[i])
+		}
+		return w.csv.Write(cells)
+	}
+	for i, c := range cells {
+		if cells[i] = printable(c); w.cols[i].name == "value" && cells[i] == "" && !row.Deleted {
+			cells[i] = `""`
+		}
+	}
+	w.page = append(w.page, cells)
+	if len(w.page) < pageRows {
+		return nil
+	}
+	return w.flushPage()
+}
+
+// flushPage lays out the rows that wait for it.
+func (w *rowsOutput) flushPage() error {
+	if len(w.page) == 0 {
+		return nil
+	}
+	t := newTableWriter(w.out, formatTable)
+	if w.pages++; w.pages > 1 {
+		t.line("")
+	}
+	t.table(w.cols, w.page)
+	w.page = w.page[:0]
+	return t.flush()
+}
+
+// end writes what is said of the rows: in the JSON document and below the
+// table; for programs that read lines, notes go to stderr.
+func (w *rowsOutput) end(res *inspect.RowsResult, note func(string)) error {
+	switch w.format {
+	case formatJSON:
+		b, err := envelope(w.kind, res)
+		if err != nil {
+			return err
+		}
+		head := []byte(`{"kind":"` + w.kind + `","version":1,`)
+		rest := bytes.TrimPrefix(b, head)
+		if w.rows == 0 {
+			w.out.Write(head)
+			w.out.WriteString(`"rows":[],`)
+		} else {
+			w.out.WriteString("\n],")
+		}
+		var pretty bytes.Buffer
+		if err := json.Indent(&pretty, append([]byte("{"), rest...), "", "  "); err != nil {
+			return err
+		}
+		w.out.Write(pretty.Bytes()[1:])
+		w.out.WriteByte('\n')
+	case formatTable:
+		if err := w.flushPage(); err != nil {
+			return err
+		}
+		t := newTableWriter(w.out, formatTable)
+		w.report(t, res)
+		if err := t.flush(); err != nil {
+			return err
+		}
+	case formatCSV, formatJSONL:
+		if w.count {
+			if err := w.counts(res); err != nil {
+				return err
+			}
+		}
+		w.csv.Flush()
+	}
+	for _, n := range rowNotes(res, w.format, w.count) {
+		note(n)
+	}
+	return failedWrite(w.out.Flush())
+}
+
+// counts writes how many rows each source has.
+func (w *rowsOutput) counts(res *inspect.RowsResult) error {
+	if w.format == formatCSV {
+		if err := w.csv.Write([]string{"source", "rows"}); err != nil {
+			return err
+		}
+	}
+	for _, s := range res.Sources {
+		if w.format == formatCSV {
+			if err := w.csv.Write([]string{sourceName(s), i64(s.Rows)}); err != nil {
+				return err
+			}
+			continue
+		}
+		o := serde.Object{{Name: "task", Value: s.Task}, {Name: "partition", Value: nil}, {Name: "rows", Value: s.Rows}}
+		if s.Partition != nil {
+			o[1].Value = int64(*s.Partition)
+		}
+		if _, err := w.out.Write(append(serde.AppendJSON(nil, o), '\n')); err != nil {
+			return failedWrite(err)
+		}
+	}
+	return nil
+}
