@@ -8,15 +8,14 @@ import (
 
 // universalOptions are what RocksDB's universal compaction goes by.
 type universalOptions struct {
-	trigger      int     // level0_file_num_compaction_trigger: sorted runs before anything is done
-	sizeRatio    float64 // per cent
-	minMerge     int
-	maxMerge     int
-	maxSizeAmp   float64 // max_size_amplification_percent
-	maxReadAmp   int     // max_read_amp; -1: the trigger
-	similarSize  bool    // stop_style
-	periodic     int64   // periodic_compaction_seconds, 0: never
-	periodicText string  // as the OPTIONS file has it, "" when it has not
+	trigger     int     // level0_file_num_compaction_trigger: sorted runs before anything is done
+	sizeRatio   float64 // per cent
+	minMerge    int
+	maxMerge    int
+	maxSizeAmp  float64 // max_size_amplification_percent
+	maxReadAmp  int     // max_read_amp; -1: the trigger
+	similarSize bool    // stop_style
+	periodic    int64   // periodic_compaction_seconds, 0: never
 }
 
 // universalDefaults are RocksDB's own, which Kafka Streams leaves alone
@@ -52,8 +51,7 @@ func parseUniversal(cf map[string]string) universalOptions {
 	percent("size_ratio", &o.sizeRatio)
 	percent("max_size_amplification_percent", &o.maxSizeAmp)
 	o.similarSize = nested["stop_style"] == "kCompactionStopStyleSimilarSize"
-	o.periodicText = cf["periodic_compaction_seconds"]
-	if n, err := strconv.ParseUint(o.periodicText, 10, 64); err == nil && n <= math.MaxInt64 {
+	if n, err := strconv.ParseUint(cf["periodic_compaction_seconds"], 10, 64); err == nil && n <= math.MaxInt64 {
 		o.periodic = int64(n)
 	}
 	return o

@@ -100,8 +100,8 @@ func (t *tally) add(e *lsm.Entry, file int, covered bool) {
 	}
 }
 
-// tombstone counts a point delete. The newest one over a row is the one that
-// holds it, whatever lies above.
+// tombstone counts a point delete. A row counts as shadowed by the newest one
+// above it.
 func (t *tally) tombstone(k lsm.EntryKind, file int, size int64) {
 	f := &t.files[file]
 	f.bytes += size
