@@ -250,6 +250,9 @@ func (e *entries) fail(format string, args ...any) bool {
 // after prev: user key ascending, then sequence number descending.
 func ascends(prev []byte, shared int, suffix []byte) bool {
 	pu, nu := len(prev)-8, shared+len(suffix)-8
+	if shared < pu && shared < nu && prev[shared] != suffix[0] {
+		return prev[shared] < suffix[0] // as a rule the shared prefix is as long as it can be
+	}
 	if shared <= pu && shared <= nu {
 		if c := bytes.Compare(prev[shared:pu], suffix[:nu-shared]); c != 0 {
 			return c < 0

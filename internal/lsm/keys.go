@@ -106,4 +106,3 @@ func splitTrailer(key []byte) (seq uint64, kind EntryKind) {
 
 // userKey is an internal key without its trailer.
 func userKey(key []byte) []byte { return key[:len(key)-keyTrailer] }
-

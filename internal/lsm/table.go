@@ -283,11 +283,25 @@ func (t *Table) readProperties() error {
 	if err != nil {
 		return err
 	}
-	t.props = make(Properties, 48)
-	return t.eachEntry("properties", h, b, func(key, value []byte) error {
-		t.props[string(key)] = value // of a block that is read for this alone
+	names := make([]byte, 0, len(b))
+	ends, values := make([]int, 0, 64), make([][]byte, 0, 64)
+	err = t.eachEntry("properties", h, b, func(key, value []byte) error {
+		names = append(names, key...)
+		ends, values = append(ends, len(names)), append(values, value)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	// One string holds all names, and values stay in the block: tables are
+	// opened by the ten thousand.
+	all, from := string(names), 0
+	t.props = make(Properties, len(ends))
+	for i, to := range ends {
+		t.props[all[from:to]] = values[i]
+		from = to
+	}
+	return nil
 }
 
 // patchedSeqno says whether the checksum of the properties fits once the

@@ -40,10 +40,10 @@ type TableInfo struct {
 	WrittenBy       string // what is known of the RocksDB version: ">= 9.9", "< 8.3"; "" when nothing is
 	DBID, SessionID string
 	Host            string
-	FileNumber      uint64 // the number under which it was written; 0 when not known
-	GlobalSeq       uint64 // sequence number of every entry of an external file
-	External        bool   // made outside of a database, by an SstFileWriter
-	Properties      Properties
+	FileNumber      uint64     // the number under which it was written; 0 when not known
+	GlobalSeq       uint64     // sequence number of every entry of an external file
+	External        bool       // made outside of a database, by an SstFileWriter
+	Properties      Properties // all of them, some 5 KB: not to be kept for thousands of files
 }
 
 // Info describes the table.
@@ -118,8 +118,8 @@ func (t *Table) indexType() string {
 }
 
 // writtenBy narrows the version of RocksDB down by the properties that it
-// writes always: no file names its version. The list: sstformat of
-// table/table_properties.cc over the releases.
+// writes always: no file names its version (table/table_properties.cc over the
+// releases).
 func (p Properties) writtenBy() string {
 	has := func(names ...string) bool {
 		for _, n := range names {

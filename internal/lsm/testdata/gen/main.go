@@ -33,7 +33,7 @@ type variant struct{ name, cf, table string }
 func variants() []variant {
 	out := []variant{
 		{"hash-index", "prefix_extractor=fixed:3", "index_type=kHashSearch"},
-		{"two-level", "", "index_type=kTwoLevelIndexSearch;partition_filters=true;metadata_block_size=128;filter_policy=bloomfilter:10:false"},
+		{"two-level", "", "index_type=kTwoLevelIndexSearch;partition_filters=true;metadata_block_size=64;block_size=128;filter_policy=bloomfilter:10:false"},
 		{"first-key", "", "index_type=kBinarySearchWithFirstKey"},
 		{"first-key-no-delta", "", "index_type=kBinarySearchWithFirstKey;format_version=3"},
 		{"restart-16", "", "index_block_restart_interval=16;block_restart_interval=4"},
@@ -44,9 +44,9 @@ func variants() []variant {
 		{"bloom-fv4", "", "filter_policy=bloomfilter:10:false;format_version=4"},
 		{"bloom-fv5", "", "filter_policy=bloomfilter:12:false;format_version=5"},
 		{"prefix-bloom", "prefix_extractor=fixed:3", "filter_policy=bloomfilter:10:false;whole_key_filtering=false"},
-		{"two-level-fv2", "", "index_type=kTwoLevelIndexSearch;metadata_block_size=128;format_version=2"},
-		{"two-level-fv3", "", "index_type=kTwoLevelIndexSearch;partition_filters=true;metadata_block_size=128;filter_policy=bloomfilter:10:false;format_version=3"},
-		{"two-level-restart-16", "", "index_type=kTwoLevelIndexSearch;partition_filters=true;metadata_block_size=256;filter_policy=bloomfilter:10:false;index_block_restart_interval=16;format_version=7"},
+		{"two-level-fv2", "", "index_type=kTwoLevelIndexSearch;metadata_block_size=64;block_size=128;format_version=2"},
+		{"two-level-fv3", "", "index_type=kTwoLevelIndexSearch;partition_filters=true;metadata_block_size=64;block_size=128;filter_policy=bloomfilter:10:false;format_version=3"},
+		{"two-level-restart-16", "", "index_type=kTwoLevelIndexSearch;partition_filters=true;metadata_block_size=64;block_size=128;filter_policy=bloomfilter:10:false;index_block_restart_interval=16;format_version=7"},
 		{"no-shortening", "", "index_shortening=kNoShortening"},
 		{"all-shortening", "", "index_shortening=kShortenSeparatorsAndSuccessor"},
 		{"raw-index", "compression=kZSTD", "enable_index_compression=false"},
@@ -98,14 +98,14 @@ func options(v variant) *grocksdb.Options {
 	if cf == "" {
 		cf = "compression=kNoCompression"
 	}
-	table := "block_size=1024"
-	if v.table != "" {
-		table += ";" + v.table
+	table := v.table
+	if !strings.Contains(";"+table, ";block_size=") {
+		table += ";block_size=1024"
 	}
 	if !strings.Contains(table, "format_version") {
 		table += ";format_version=6"
 	}
-	o, err := grocksdb.GetOptionsFromString(nil, cf+";disable_auto_compactions=true;block_based_table_factory={"+table+"}")
+	o, err := grocksdb.GetOptionsFromString(nil, cf+";disable_auto_compactions=true;block_based_table_factory={"+strings.TrimPrefix(table, ";")+"}")
 	if err != nil {
 		check(fmt.Errorf("%s: %w", v.name, err))
 	}
