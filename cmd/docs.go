@@ -49,6 +49,9 @@ func reference() (map[string][]byte, error) {
 	var walk func(c *cobra.Command) error
 	walk = func(c *cobra.Command) error {
 		c.DisableAutoGenTag = true
+		if c.HasParent() { // cobra would give every parent a help command of its own
+			c.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true})
+		}
 		var b bytes.Buffer
 		if err := doc.GenMarkdown(c, &b); err != nil {
 			return op.Errorf(op.Failed, "write reference of %s: %w", c.CommandPath(), err)

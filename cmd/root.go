@@ -53,6 +53,7 @@ func commands(a *app) []*cobra.Command {
 		newDemo(a),
 		newRestore(a),
 		newInspect(a),
+		newCompact(a),
 		newGet(a),
 		newScan(a),
 		newSpec(a),

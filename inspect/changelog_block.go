@@ -21,6 +21,7 @@ const (
 type blockCounts struct {
 	LogCounts
 	first, next int64
+	spanned     int64 // offsets of its batches, those outside of the block included
 
 	gapEnd                 int64 // where the offsets are without gap to the end of the block; -1: no gap in it
 	tailRecords, tailBytes int64 // from gapEnd on, or all
@@ -105,6 +106,7 @@ func (s *scanner) headers(blk *kafka.Block, c *blockCounts) {
 	pos := blk.First
 	blk.Batches(func(b kafka.BatchInfo) {
 		s.batches = append(s.batches, b)
+		c.spanned += b.Last - b.First + 1
 		c.LargestBatch = max(c.LargestBatch, int64(b.Size))
 		i := slices.IndexFunc(s.codecs, func(u CodecUse) bool { return u.Codec == b.Codec })
 		if i < 0 {

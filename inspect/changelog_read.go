@@ -141,7 +141,11 @@ func (r *changelogRun) partitionOnce(ctx context.Context, topic string, part par
 		return out, err
 	}
 	if sampled {
-		out.extrapolate(part, stats)
+		spanned := int64(0)
+		for i := range blocks {
+			spanned += blocks[i].spanned
+		}
+		out.extrapolate(part.offsets(), spanned, stats)
 	} else {
 		out.settle(tail, stats)
 	}

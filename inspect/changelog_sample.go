@@ -31,50 +31,41 @@ func (r *changelogRun) ranges(part partitionRange) (ranges []offsetRange, sample
 	return ranges, true
 }
 
-// extrapolate scales the counts of a sample to the whole partition and
-// estimates how many keys there are: Chao's estimator takes the keys that were
-// seen once and twice, f1²/2f2, for how many were not seen at all. What
-// depends on an order or on an end cannot be had from a sample.
-func (p *partitionScan) extrapolate(part partitionRange, s table.KeyStats) {
-	all, seen := part.offsets(), p.Offsets
-	if seen >= all {
-		// Every place reached the next: the partition was read whole.
-		seen = all
-	}
+// extrapolate scales the counts of a sample to all offsets of the partition,
+// what was counted in records by the offsets that were read, what was counted
+// in batches by the offsets that these span. How many keys there are is Chao's
+// estimate: of the keys seen once and twice, f1(f1-1)/2(f2+1) were not seen.
+// What depends on the order or on the end cannot be had from a sample.
+func (p *partitionScan) extrapolate(all, spanned int64, s table.KeyStats) {
 	p.Estimate = true
-	scale := func(n *int64) {
-		if seen > 0 {
-			*n = int64(math.Round(float64(*n) * float64(all) / float64(seen)))
+	scale := func(seen int64, counts ...*int64) {
+		for _, n := range counts {
+			if seen > 0 {
+				*n = int64(math.Round(float64(*n) * float64(all) / float64(seen)))
+			}
 		}
 	}
 	c := &p.LogCounts
-	for _, n := range []*int64{
-		&c.Records, &c.Bytes, &c.LogBytes, &c.Tombstones, &c.TombstoneBytes, &c.TombstonesFresh, &c.TombstonesKept, &c.TombstonesDue,
-		&c.EmptyValues, &c.NullKeys, &c.Control, &c.Aborted, &c.Transactional, &c.OffsetGaps, &c.WithHeaders, &c.HeaderBytes,
-		&c.OutOfOrder, &c.WithoutTimestamp, &c.UncompressedBytes,
-	} {
-		scale(n)
-	}
+	scale(c.Offsets, &c.Records, &c.Bytes, &c.Tombstones, &c.TombstoneBytes, &c.TombstonesFresh, &c.TombstonesKept, &c.TombstonesDue,
+		&c.EmptyValues, &c.NullKeys, &c.WithHeaders, &c.HeaderBytes, &c.OutOfOrder, &c.WithoutTimestamp)
+	scale(spanned, &c.LogBytes, &c.UncompressedBytes, &c.Control, &c.Aborted, &c.Transactional)
 	for i := range p.codecs {
-		scale(&p.codecs[i].Batches)
-		scale(&p.codecs[i].Bytes)
+		scale(spanned, &p.codecs[i].Batches, &p.codecs[i].Bytes)
 	}
 	c.Offsets = all
-	if p.DiskBytes != nil {
-		c.LogBytes = *p.DiskBytes
-	}
+	c.OffsetGaps = max(0, all-c.Records-c.Control-c.Aborted)
 	p.TailUnmeasured = "only a sample was read"
-	if s.Twice == 0 {
-		p.KeysUnmeasured = "no key was seen exactly twice in the sample: too few repeat to estimate from"
+	if s.Superseded == 0 {
+		p.KeysUnmeasured = "no key was seen twice in the sample: there are too many to estimate how many"
 		return
 	}
+	unseen := float64(s.Once) * float64(s.Once-1) / (2 * float64(s.Twice+1))
 	withKey := c.Records - c.NullKeys
-	distinct := s.Keys + int64(float64(s.Once)*float64(s.Once)/(2*float64(s.Twice)))
-	distinct = min(distinct, withKey)
-	part1 := func(n int64) int64 { return int64(math.Round(float64(distinct) * float64(n) / float64(s.Keys))) }
+	distinct := min(s.Keys+int64(max(0, unseen)), withKey)
+	part := func(n int64) int64 { return int64(math.Round(float64(distinct) * float64(n) / float64(s.Keys))) }
 	p.Keys = &KeyCounts{
-		Distinct: distinct, Live: part1(s.Live), LiveBytes: part1(s.LiveBytes), LiveEmpty: part1(s.LiveEmpty),
-		Deleted: part1(s.Deleted), DeletedBytes: part1(s.DeletedBytes), Superseded: max(0, withKey-distinct),
+		Distinct: distinct, Live: part(s.Live), LiveBytes: part(s.LiveBytes), LiveEmpty: part(s.LiveEmpty),
+		Deleted: part(s.Deleted), DeletedBytes: part(s.DeletedBytes), Superseded: max(0, withKey-distinct),
 	}
 	p.Keys.SupersededBytes = max(0, c.Bytes-p.Keys.LiveBytes-p.Keys.DeletedBytes)
 	p.Keys.share()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"sstool/internal/applock"
 	"sstool/internal/op"
 )
 
@@ -14,11 +15,11 @@ import (
 // whole. The application's lock is held all the while.
 func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 	o := &p.Options
-	lock, err := lockDir(appDir(o.Into, o.ApplicationID))
+	lock, err := applock.Hold(appDir(o.Into, o.ApplicationID))
 	if err != nil {
 		return err
 	}
-	defer lock.release()
+	defer lock.Release()
 	note, done, err := recoverTarget(o.Into, o.ApplicationID)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"sstool/internal/applock"
 	"sstool/internal/kafka"
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
@@ -66,13 +67,13 @@ func child(args []string) error {
 		_, err = plan.Run(ctx, nil)
 		return err
 	case "lock":
-		l, err := lockDir(args[1])
+		l, err := applock.Hold(args[1])
 		if err != nil {
 			return err
 		}
 		fmt.Println("locked")
 		io.Copy(io.Discard, os.Stdin) // until the parent goes
-		l.release()
+		l.Release()
 	}
 	return nil
 }

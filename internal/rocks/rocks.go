@@ -8,6 +8,7 @@
 package rocks
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -31,6 +32,10 @@ type Options struct {
 	// Checksum protects the blocks of SST files; the zero value is readable by
 	// every supported version.
 	Checksum Checksum
+
+	// Compression is what is written, by RocksDB's name ("kLZ4Compression");
+	// "" is none, as Kafka Streams has it.
+	Compression string
 
 	// Bulk is for a store that is filled by Ingest and read by nobody here:
 	// the block cache Kafka Streams gives each store is left out.
@@ -104,7 +109,7 @@ func optionString(o Options) string {
 		"create_if_missing=true",
 		"create_missing_column_families=true",
 		"info_log_level=ERROR_LEVEL",
-		"compression=kNoCompression",
+		"compression=" + cmp.Or(o.Compression, "kNoCompression"),
 		"compaction_style=kCompactionStyleUniversal",
 		"write_buffer_size=16777216",
 		"max_write_buffer_number=3",

@@ -1,4 +1,6 @@
-package restore
+// Package applock holds the lock of a Kafka Streams application's directory,
+// which every writer in it holds. Nothing that only reads comes here.
+package applock
 
 import (
 	"errors"
@@ -11,13 +13,17 @@ import (
 	"sstool/internal/streams"
 )
 
-// dirLock is the application's own lock, held while its directory is written:
+// Lock is the application's own lock, held while its directory is written:
 // Java's FileChannel.tryLock is a POSIX record lock over the whole file
 // (StateDirectory.initializeProcessId), so a running application and a second
-// sstool both see it.
-type dirLock struct{ f *os.File }
+// sstool both see it. It is the process's: closing any descriptor of the file
+// in this process would let it go.
+type Lock struct{ f *os.File }
 
-func lockDir(dir string) (*dirLock, error) {
+// Hold takes the lock of an application's directory, which is created when it
+// is not there. When another process has it, the error is an op.InUse that
+// names the process.
+func Hold(dir string) (*Lock, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, err
 	}
@@ -29,7 +35,7 @@ func lockDir(dir string) (*dirLock, error) {
 	l := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: 0, Start: 0, Len: 0}
 	err = syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &l)
 	if err == nil {
-		return &dirLock{f}, nil
+		return &Lock{f}, nil
 	}
 	defer f.Close()
 	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
@@ -44,7 +50,8 @@ func lockDir(dir string) (*dirLock, error) {
 	return nil, fmt.Errorf("lock %s: %w", path, err)
 }
 
-func (l *dirLock) release() {
+// Release lets the lock go; nil and a second time are fine.
+func (l *Lock) Release() {
 	if l != nil && l.f != nil {
 		l.f.Close()
 		l.f = nil
