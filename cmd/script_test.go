@@ -45,6 +45,7 @@ func TestScripts(t *testing.T) {
 			"same":     sameCmd,
 			"waitfile": waitFileCmd,
 			"holdlock": holdLockCmd,
+			"damage":   damageCmd,
 			"fixture":  fixtureCmd(t),
 		},
 	})
