@@ -81,7 +81,37 @@ func (d *rowsDB) versions(key []byte) ([]version, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(out, func(a, b version) int { return cmp.Compare(a.from, b.from) })
-	return out, nil
+	return withDeletions(out), nil
+}
+
+// withDeletions adds what a store does not write down: where a version ends
+// and none follows, the key was deleted (RocksDBVersionedStore.doPut moves the
+// version into the history and keeps no latest row). Segments expire oldest
+// first, so a gap is no loss. A degenerate row ends where the next begins.
+func withDeletions(versions []version) []version {
+	var out []version
+	for i, v := range versions {
+		last := i+1 == len(versions)
+		if v.to == nil && !last {
+			v.to = pointer(versions[i+1].from)
+		}
+		out = append(out, v)
+		if v.to == nil || v.value == nil && last {
+			continue
+		}
+		gap := version{from: *v.to}
+		if !last {
+			if gap.to = pointer(versions[i+1].from); *gap.to <= gap.from {
+				continue
+			}
+		}
+		if v.value == nil { // deleted already: one deletion, not two
+			out[len(out)-1].to = gap.to
+			continue
+		}
+		out = append(out, gap)
+	}
+	return out
 }
 
 // versionsInRow are the versions of one row, their values copied.
