@@ -19,5 +19,6 @@ func inspectCommands(a *app) []*cobra.Command {
 		newInspectTombstones(a),
 		newInspectLevels(a),
 		newInspectChangelog(a),
+		newInspectOffsets(a),
 	}
 }

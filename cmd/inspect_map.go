@@ -61,10 +61,7 @@ func newInspectMap(a *app) *cobra.Command {
 		Args: mapPath,
 	}
 	section(cmd, "What to show", func(fs *pflag.FlagSet) {
-		fs.StringVar(&f.stateDir, "state-dir", "", "`DIR` to look in when there is no PATH (default the current directory)")
-		fs.StringVar(&f.id, "application-id", "", "only the application with this `ID` in --state-dir")
-		fs.Var(&f.stores, "store", "only stores with these `NAMES`")
-		fs.Var(&f.tasks, "task", "only these `TASKS`: 0_1, global, topology__0_1")
+		f.registerPlace(fs)
 		fs.Var(&f.kinds, "kind", "only stores of these `KINDS`: "+diskKinds())
 		f.sumBy.choices = []string{inspect.SumByStore, inspect.SumByTask, inspect.SumByApp}
 		fs.Var(&f.sumBy, "sum-by", "add up by `WHAT`: store, task or app")
@@ -78,8 +75,15 @@ func newInspectMap(a *app) *cobra.Command {
 	return cmd
 }
 
-// mapPath accepts one path or none. A word that is neither a path nor a command
-// is more likely a mistyped command.
+// registerPlace adds the flags that say where to look and for what.
+func (f *mapFlags) registerPlace(fs *pflag.FlagSet) {
+	fs.StringVar(&f.stateDir, "state-dir", "", "`DIR` to look in when there is no PATH (default the current directory)")
+	fs.StringVar(&f.id, "application-id", "", "only the application with this `ID` in --state-dir")
+	fs.Var(&f.stores, "store", "only stores with these `NAMES`")
+	fs.Var(&f.tasks, "task", "only these `TASKS`: 0_1, global, topology__0_1")
+}
+
+// mapPath accepts one path or none.
 func mapPath(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("%d paths, expected one", len(args))
@@ -139,34 +143,39 @@ func (f *mapFlags) options(args []string) (inspect.MapOptions, error) {
 
 // inspectMap is the command: flags → map → tables.
 func (a *app) inspectMap(ctx context.Context, f *mapFlags, args []string) error {
+	return a.withMapOptions(ctx, f, args, func(o inspect.MapOptions, sink op.Sink) error {
+		m, err := inspect.MapPath(ctx, o, sink)
+		if err != nil {
+			return err
+		}
+		if err := a.emitMap(f.out, m); err != nil {
+			return err
+		}
+		return mapOutcome(m.Unreadable, m.Cluster, o.ClientErr)
+	})
+}
+
+// withMapOptions turns the flags into options, with a client when a cluster is
+// named. One that does not answer keeps nobody from looking at the disk.
+func (a *app) withMapOptions(ctx context.Context, f *mapFlags, args []string, fn func(inspect.MapOptions, op.Sink) error) error {
 	o, err := f.options(args)
 	if err != nil {
 		return err
 	}
 	show := a.startProgress(progressFlag{"none"})
 	defer show.close()
-	client, err := f.kafka.optional(ctx, func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) })
-	if client != nil {
-		defer client.Close()
+	o.Client, err = f.kafka.optional(ctx, func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) })
+	if o.Client != nil {
+		defer o.Client.Close()
 	}
-	switch op.KindOf(err) {
-	case op.Unreachable:
+	switch {
+	case err == nil:
+	case op.KindOf(err) == op.Unreachable:
 		o.ClientErr = err
 	default:
-		if err != nil {
-			return err
-		}
-	}
-	o.Client = client
-	m, err := inspect.MapPath(ctx, o, show.sink)
-	show.flush()
-	if err != nil {
 		return err
 	}
-	if err := a.emitMap(f.out, m); err != nil {
-		return err
-	}
-	return mapOutcome(m, o.ClientErr)
+	return fn(o, show.sink)
 }
 
 // optional connects when a cluster is named at all.
@@ -178,17 +187,17 @@ func (f *kafkaFlags) optional(ctx context.Context, warn func(string)) (*kafka.Cl
 }
 
 // mapOutcome is the error of a map that could not tell everything.
-func mapOutcome(m *inspect.Map, clientErr error) error {
+func mapOutcome(unread []inspect.Remark, c *inspect.MapCluster, clientErr error) error {
 	switch {
 	case clientErr != nil:
 		return clientErr
-	case m.Cluster != nil && m.Cluster.Error != "":
-		return op.Errorf(op.Unreachable, "%s", m.Cluster.Error)
-	case len(m.Unreadable) > 0:
-		return op.Errorf(op.Partial, "%d directories or files could not be read, the first: %s: %s", len(m.Unreadable), m.Unreadable[0].Where, m.Unreadable[0].What).
+	case c != nil && c.Error != "":
+		return op.Errorf(op.Unreachable, "%s", c.Error)
+	case len(unread) > 0:
+		return op.Errorf(op.Partial, "%d directories or files could not be read, the first: %s: %s", len(unread), unread[0].Where, unread[0].What).
 			WithTry("run it as the user the application runs as, or as a member of its group")
-	case m.Cluster != nil && m.Cluster.Failed > 0:
-		return op.Errorf(op.Partial, "the offsets of %d topics could not be read", m.Cluster.Failed)
+	case c != nil && c.Failed > 0:
+		return op.Errorf(op.Partial, "the offsets of %d topics could not be read", c.Failed)
 	}
 	return nil
 }

@@ -1,42 +1,23 @@
 package cmd
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"sstool/inspect"
-	"sstool/internal/op"
 )
 
 // emitMap writes the map in the format asked for.
 func (a *app) emitMap(out outputFlag, m *inspect.Map) error {
 	switch {
 	case out.value == formatJSONL && m.SumBy != "":
-		return emitMapLines(a, "inspect.map.sum", m.Sums)
+		return emitLines(a, "inspect.map.sum", m.Sums)
 	case out.value == formatJSONL:
-		return emitMapLines(a, "inspect.map.store", m.AllStores())
+		return emitLines(a, "inspect.map.store", m.AllStores())
 	}
 	return emit(a, out, "inspect.map", m, renderMap)
-}
-
-// emitMapLines writes one JSON document a line.
-func emitMapLines[D any](a *app, kind string, docs []D) error {
-	for _, d := range docs {
-		b, err := envelope(kind, d)
-		if err != nil {
-			return err
-		}
-		if !json.Valid(b) {
-			return fmt.Errorf("encode %s as JSON", kind)
-		}
-		if _, err := a.io.Out.Write(append(b, '\n')); err != nil {
-			return op.Errorf(op.Failed, "write stdout: %w", err)
-		}
-	}
-	return nil
 }
 
 func renderMap(w *tableWriter, m *inspect.Map) {
@@ -204,10 +185,10 @@ type remarkGroup struct {
 
 func groupRemarks(m *inspect.Map) []*remarkGroup {
 	var groups []*remarkGroup
-	add := func(place string, list []inspect.Remark) {
+	add := func(place, dir string, list []inspect.Remark) {
 		for _, r := range list {
 			at := place
-			if r.Where != "" && (place == "" || !strings.HasSuffix(r.Where, place)) {
+			if r.Where != "" && (place == "" || r.Where != dir) {
 				at = strings.TrimPrefix(r.Where, m.Path+"/")
 			}
 			i := slices.IndexFunc(groups, func(g *remarkGroup) bool { return g.level == r.Level && g.what == r.What })
@@ -220,19 +201,19 @@ func groupRemarks(m *inspect.Map) []*remarkGroup {
 			}
 		}
 	}
-	add("", m.Unreadable)
-	add("", m.Remarks)
+	add("", "", m.Unreadable)
+	add("", "", m.Remarks)
 	for _, a := range m.Apps {
 		above := ""
 		if len(m.Apps) > 1 {
 			above = a.ID + "/"
 		}
-		add(a.ID, a.Remarks)
+		add(a.ID, a.Dir, a.Remarks)
 		for _, t := range a.Tasks {
-			add(above+t.Task, t.Remarks)
+			add(above+t.Task, t.Dir, t.Remarks)
 		}
 		for _, s := range a.Stores {
-			add(strings.TrimLeft(above+s.Task+"/"+s.Name, "/"), s.Remarks)
+			add(strings.TrimLeft(above+s.Task+"/"+s.Name, "/"), s.Dir, s.Remarks)
 		}
 	}
 	return groups

@@ -148,6 +148,12 @@ func mapApp(a *App, facts map[factKey]*dbFacts, o MapOptions, filtered bool) (Ma
 			k.Size += ms.Size
 			m.Stores = append(m.Stores, ms)
 		}
+		if !filtered {
+			k.Others = otherLines(offsets[t], m.Stores[len(m.Stores)-len(t.Stores):])
+		}
+		if offsets[t].err != nil {
+			k.Unread = offsets[t].err.Error()
+		}
 		k.Remarks = taskRemarks(t, offsets[t], filtered)
 		m.Size += k.Size
 		m.Tasks = append(m.Tasks, k)

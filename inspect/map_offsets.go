@@ -227,3 +227,23 @@ func storePosition(s *Store, files *taskOffsets, dbs []*dbFacts) []MapOffset {
 	}
 	return out
 }
+
+// otherLines are the lines of .checkpoint that none of the task's stores
+// claims.
+func otherLines(o *taskOffsets, stores []MapStore) []MapOffset {
+	claimed := map[streams.TopicPartition]bool{}
+	for _, s := range stores {
+		for _, l := range s.Offsets.List {
+			if l.Checkpoint != nil {
+				claimed[streams.TopicPartition{Topic: l.Topic, Partition: l.Partition}] = true
+			}
+		}
+	}
+	var out []MapOffset
+	for _, tp := range o.checkpoint.Keys() {
+		if n := o.checkpoint[tp]; !claimed[tp] {
+			out = append(out, MapOffset{Topic: tp.Topic, Partition: tp.Partition, Offset: &n, Checkpoint: &n})
+		}
+	}
+	return out
+}

@@ -46,7 +46,11 @@ func databaseRemarks(f *dbFacts, held bool) []Remark {
 		out = append(out, Remark{Problem, f.err.Error(), f.Dir, ""})
 	}
 	for _, p := range f.problems {
-		out = append(out, Remark{Problem, p.String(), f.Dir, p.Cure})
+		level := Problem
+		if strings.HasPrefix(p.File, "OPTIONS") || p.File == "IDENTITY" {
+			level = Warning // no row depends on it
+		}
+		out = append(out, Remark{level, p.String(), f.Dir, p.Cure})
 	}
 	for _, r := range f.remarks {
 		out = append(out, Remark{Note, r, f.Dir, ""})

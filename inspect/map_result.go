@@ -42,11 +42,15 @@ type MapLock struct {
 
 // MapTask is one task's directory.
 type MapTask struct {
-	Task    string   `json:"task"`
-	Dir     string   `json:"dir"`
-	Stores  int      `json:"stores"`
-	Size    int64    `json:"size_bytes"`
-	Remarks []Remark `json:"remarks"`
+	Task   string `json:"task"`
+	Dir    string `json:"dir"`
+	Stores int    `json:"stores"`
+	Size   int64  `json:"size_bytes"`
+	// Others are lines of .checkpoint for which there is no store here: of
+	// stores in memory (upgrade.from writes them), or of stores that are gone.
+	Others  []MapOffset `json:"other_offsets"`
+	Unread  string      `json:"checkpoint_error"` // why .checkpoint could not be read; ""
+	Remarks []Remark    `json:"remarks"`
 }
 
 // MapStore is one store of one task.
