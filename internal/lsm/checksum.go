@@ -43,9 +43,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // maskedCRC is util/crc32c.h:Mask over the Castagnoli CRC: a rotation and an
 // addition that keep a CRC of data holding CRCs from being trivial.
-func maskedCRC(b []byte) uint32 {
-	return bits.RotateLeft32(crc32.Checksum(b, castagnoli), -15) + 0xa282ead8
-}
+func maskedCRC(b []byte) uint32 { return mask(crc32.Checksum(b, castagnoli)) }
+
+func mask(crc uint32) uint32 { return bits.RotateLeft32(crc, -15) + 0xa282ead8 }
+
+// xxh3LastByte is what the last byte is multiplied with, which XXH3 leaves out.
+const xxh3LastByte = 0x6b9083d9
 
 // sum is table/format.cc:ComputeBuiltinChecksum over a block's payload and its
 // compression type byte.
@@ -62,7 +65,45 @@ func (c checksumType) sum(b []byte) uint32 {
 			return 0
 		}
 		last := len(b) - 1
-		return uint32(xxh3.Hash(b[:last])) ^ uint32(b[last])*0x6b9083d9
+		return uint32(xxh3.Hash(b[:last])) ^ uint32(b[last])*xxh3LastByte
+	}
+	return 0
+}
+
+// streamSum is sum over a payload that comes in pieces. XXH32 has none.
+type streamSum struct {
+	kind checksumType
+	crc  uint32
+	xx64 *xxhash.Digest
+	xx3  *xxh3.Hasher
+}
+
+func (c checksumType) stream() *streamSum {
+	return &streamSum{kind: c, xx64: xxhash.New(), xx3: xxh3.New()}
+}
+
+func (s *streamSum) add(b []byte) {
+	switch s.kind {
+	case sumCRC32C:
+		s.crc = crc32.Update(s.crc, castagnoli, b)
+	case sumXXHash64:
+		_, _ = s.xx64.Write(b)
+	case sumXXH3:
+		_, _ = s.xx3.Write(b)
+	}
+}
+
+// finish adds the compression type, which ends what is summed.
+func (s *streamSum) finish(ctype byte) uint32 {
+	if s.kind == sumXXH3 {
+		return uint32(s.xx3.Sum64()) ^ uint32(ctype)*xxh3LastByte
+	}
+	s.add([]byte{ctype})
+	switch s.kind {
+	case sumCRC32C:
+		return mask(s.crc)
+	case sumXXHash64:
+		return uint32(s.xx64.Sum64())
 	}
 	return 0
 }

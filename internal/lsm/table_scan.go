@@ -99,7 +99,10 @@ func (s *scan) run(verify bool) {
 		Properties:    t.props,
 		OrderChecked:  t.order.bytewise(),
 	}
-	if verify && !t.verifyMeta(s.bad) {
+	if len(s.o.Buffer) == 0 {
+		s.o.Buffer = make([]byte, min(streamBuffer, max(t.size, 1<<10)))
+	}
+	if verify && !t.verifyMeta(s.o.Buffer, s.bad) {
 		return
 	}
 	if !s.data() {

@@ -197,6 +197,59 @@ func TestDamagedFilter(t *testing.T) {
 	}
 }
 
+// TestStreamSum verifies blocks in pieces of every size.
+func TestStreamSum(t *testing.T) {
+	root, _ := unpackVariants(t)
+	for _, name := range []string{"kNoChecksum-fv6", "kCRC32c-fv5", "kxxHash-fv6", "kxxHash64-fv5", "kXXH3-fv6"} {
+		path := smallest(t, filepath.Join(root, name))
+		x := openFor(t, path)
+		blocks, _ := dataHandles(t, x)
+		h := blocks[0]
+		bad := damaged(t, path, func(b []byte) { b[h.off+h.size-1] ^= 1 })
+		for n := blockTrailer; n < int(h.size)+10; n += 97 {
+			if err := x.verifyBlock("data", h, make([]byte, n)); err != nil {
+				t.Fatalf("%s in pieces of %d: %v", name, n, err)
+			}
+			if err := bad.verifyBlock("data", h, make([]byte, n)); (err == nil) != (x.foot.sum == sumNone) {
+				t.Fatalf("%s damaged, in pieces of %d: %v", name, n, err)
+			}
+		}
+	}
+}
+
+// TestEveryKind has entries of the kinds that RocksDB's C interface cannot
+// write: the type of a block's first entry is changed.
+func TestEveryKind(t *testing.T) {
+	root, _ := unpackVariants(t)
+	path := smallest(t, filepath.Join(root, "kCRC32c-fv5"))
+	good := openFor(t, path)
+	blocks, _ := dataHandles(t, good)
+	for _, k := range Kinds() {
+		x := damaged(t, path, func(b []byte) {
+			h := blocks[0]
+			p := b[h.off:h.end()]
+			p[3+int(p[1])-keyTrailer] = byte(k) // of the three lengths the second is the key's
+			binary.LittleEndian.PutUint32(p[h.size+1:], good.foot.sum.sum(p[:h.size+1]))
+		})
+		info, errs := x.Scan(ScanOptions{}, nil)
+		if k == KindRangeDelete { // not in a data block
+			if len(errs) != 1 || !strings.Contains(errs[0].Error(), "0x0f") {
+				t.Errorf("%s in a data block: %v", k, errs)
+			}
+			continue
+		}
+		it := x.Iter()
+		if len(errs) > 0 || info.Kinds.Of(k) == 0 || !it.First() || it.Entry().Kind != k {
+			t.Errorf("%s: counts %v, first entry %s, %v %v", k, info.Kinds, it.Entry().Kind, errs, it.Err())
+		}
+	}
+	for _, k := range []EntryKind{3, 0x19, 0x80, 0xff} {
+		if k.isPoint() || !strings.HasPrefix(k.String(), "unknown") {
+			t.Errorf("%s is a point entry", k)
+		}
+	}
+}
+
 func TestScanStops(t *testing.T) {
 	root, _ := unpackVariants(t)
 	x := openFor(t, smallest(t, filepath.Join(root, "fv6")))

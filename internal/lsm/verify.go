@@ -48,21 +48,18 @@ func (t *Table) Verify(o ScanOptions, fn func(Entry) error) (SSTInfo, []error) {
 // verifyMeta checks the blocks that reading rows does not touch: filters with
 // their partitions, hash indexes and blocks of unknown kinds. It goes on while
 // bad, which is told each error, says so.
-func (t *Table) verifyMeta(bad func(error) (goOn bool)) bool {
-	var buf []byte
+func (t *Table) verifyMeta(buf []byte, bad func(error) (goOn bool)) bool {
 	for _, m := range t.meta {
 		switch m.name {
 		case metaProperties, metaStats, metaIndex, metaRangeDel, metaDict:
 			continue // read and verified elsewhere
 		}
-		raw, err := t.raw(m.name, m.at, buf)
-		if err != nil {
+		if err := t.verifyBlock(m.name, m.at, buf); err != nil {
 			if !bad(err) {
 				return false
 			}
 			continue
 		}
-		buf = raw
 		if !strings.HasPrefix(m.name, metaPartFilter) {
 			continue
 		}
@@ -71,10 +68,7 @@ func (t *Table) verifyMeta(bad func(error) (goOn bool)) bool {
 			return false
 		}
 		for _, p := range parts {
-			raw, err := t.raw(m.name+" partition", p, buf)
-			if err == nil {
-				buf = raw
-			} else if !bad(err) {
+			if err := t.verifyBlock(m.name+" partition", p, buf); err != nil && !bad(err) {
 				return false
 			}
 		}
