@@ -15,8 +15,9 @@ import (
 type IterOptions struct {
 	// All shows every entry of the live files, newest first per key, deletes
 	// and superseded rows included; range tombstones are entries at their
-	// start, with their end as value. Otherwise the rows are shown that a
-	// reader of RocksDB would see, as puts.
+	// start, with their end as value, once for each file that holds them and
+	// cut to its key range. Otherwise the rows are shown that a reader of
+	// RocksDB would see, as puts.
 	All bool
 }
 

@@ -80,7 +80,7 @@ func (m *merger) before(a, b int32) bool {
 		c = newer(&x.e, &y.e)
 	}
 	if c == 0 {
-		return a < b
+		c = int(a) - int(b) // a tombstone in two files: as good as any, but the same both ways
 	}
 	return (c < 0) != m.reverse
 }

@@ -68,7 +68,7 @@ func (p *part) open(readahead int, live bool) error {
 	p.h, p.t = h, t
 	switch {
 	case p.tomb:
-		p.src = newTombIter(dels)
+		p.src = newTombIter(dels, p.file)
 	default:
 		it := t.Iter()
 		it.Readahead(readahead)

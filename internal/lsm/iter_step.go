@@ -37,7 +37,7 @@ func (it *Iter) Next() bool {
 		return false
 	}
 	if it.m.reverse {
-		return it.resume(false)
+		return it.resume(false, it.all)
 	}
 	return it.shown(it.stepForward())
 }
@@ -48,7 +48,7 @@ func (it *Iter) Prev() bool {
 		return false
 	}
 	if !it.m.reverse {
-		return it.resume(true)
+		return it.resume(true, it.all)
 	}
 	return it.shown(it.stepBackward())
 }
@@ -110,7 +110,7 @@ func (it *Iter) shown(err error) bool {
 	if errors.Is(err, errVanished) && !it.concat {
 		reverse := it.m.reverse
 		if err = it.reopen(err); err == nil {
-			return it.resume(reverse)
+			return it.resume(reverse, false)
 		}
 	}
 	it.err = err
@@ -131,8 +131,10 @@ func (it *Iter) reopen(err error) error {
 }
 
 // resume goes on from the current entry: after a turn, or when the files
-// changed.
-func (it *Iter) resume(reverse bool) bool {
+// changed. In a newer state the other entries of the key may be gone or have
+// other sequence numbers, so that it goes on with the next key unless within
+// says that the entries are the same.
+func (it *Iter) resume(reverse, within bool) bool {
 	if it.concat {
 		return it.turn(reverse)
 	}
@@ -140,9 +142,9 @@ func (it *Iter) resume(reverse bool) bool {
 	after := append(slices.Clone(at.Key), 0)
 	ok := false
 	switch {
-	case !it.all && !reverse:
+	case !within && !reverse:
 		return it.begin(false, func(r *run) error { return r.seekGE(after) })
-	case !it.all:
+	case !within:
 		return it.begin(true, func(r *run) error { return r.seekLT(at.Key) })
 	case !reverse:
 		ok = it.begin(false, func(r *run) error { return r.seekGE(at.Key) })

@@ -8,13 +8,17 @@ import (
 )
 
 // tombIter shows a file's range tombstones as entries: the key is where the
-// deletion starts, the value where it ends.
+// deletion starts, the value where it ends, both cut to the file's key range,
+// outside of which they delete nothing.
 type tombIter struct {
 	list []RangeDelete // by start, newest first
 	i    int
 }
 
-func newTombIter(list []RangeDelete) *tombIter {
+func newTombIter(list []RangeDelete, f File) *tombIter {
+	for i := range list {
+		list[i] = truncate(list[i], f)
+	}
 	slices.SortStableFunc(list, func(a, b RangeDelete) int {
 		return cmp.Or(bytes.Compare(a.Start, b.Start), cmp.Compare(b.Seq, a.Seq))
 	})

@@ -1,0 +1,73 @@
+//go:build cgo
+
+package rocks
+
+import (
+	"os"
+	"testing"
+
+	"sstool/internal/lsm"
+)
+
+// BenchmarkScan compares the merged scan of live rows of package lsm with a
+// RocksDB iterator driven from Go, on the database that SSTOOL_BENCH_DB names.
+// Only the ratio counts.
+func BenchmarkScan(b *testing.B) {
+	dir := os.Getenv("SSTOOL_BENCH_DB")
+	if dir == "" {
+		b.Skip("SSTOOL_BENCH_DB is not set: it names a RocksDB directory to read")
+	}
+	b.Run("rocksdb", func(b *testing.B) {
+		db, err := Open(dir, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer db.Close()
+		rows := 0
+		for b.Loop() {
+			rows = 0
+			if err := db.Iterate(0, func(_, _ []byte) error { rows++; return nil }); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+	})
+	for _, reverse := range []bool{false, true} {
+		name := "lsm"
+		if reverse {
+			name = "lsm reverse"
+		}
+		b.Run(name, func(b *testing.B) {
+			rows := 0
+			for b.Loop() {
+				rows = scan(b, dir, reverse)
+			}
+			b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrows/s")
+		})
+	}
+}
+
+func scan(b *testing.B, dir string, reverse bool) (rows int) {
+	db, err := lsm.OpenDB(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	it, err := db.Iter(DefaultFamily, lsm.IterOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer it.Close()
+	if reverse {
+		for ok := it.Last(); ok; ok = it.Prev() {
+			rows++
+		}
+	} else {
+		for ok := it.First(); ok; ok = it.Next() {
+			rows++
+		}
+	}
+	if it.Err() != nil {
+		b.Fatal(it.Err())
+	}
+	return rows
+}
