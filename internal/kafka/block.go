@@ -26,6 +26,7 @@ type Block struct {
 
 	from, to    int64 // only records in [from, to) are delivered
 	raw         []byte
+	buf         []byte // what raw is a part of, when it can be used again
 	abortedTxns []kmsg.FetchResponseTopicPartitionAbortedTransaction
 }
 

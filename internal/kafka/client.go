@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -20,8 +19,8 @@ type Client struct {
 	cl     *kgo.Client
 	adm    *kadm.Client
 	mu     sync.Mutex
-	idle   []*kgo.Client        // fetch clients whose reader is done
-	busy   map[*kgo.Client]bool // and those at work
+	idle   []*fetcher        // those whose reader is done
+	busy   map[*fetcher]bool // and those at work
 	closed bool
 }
 
@@ -35,6 +34,8 @@ type settings struct {
 	backoffMax time.Duration
 	user       string // the SASL user, for messages about missing ACLs
 	dials      dials
+	clientID   string
+	tls        *tlsClient // nil without TLS
 }
 
 // Open connects to the cluster and asks for its metadata, so that a wrong
@@ -44,7 +45,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, opts: opts, set: set, busy: map[*kgo.Client]bool{}}
+	c := &Client{cfg: cfg, opts: opts, set: set, busy: map[*fetcher]bool{}}
 	ctx, cancel := c.timeout(ctx)
 	defer cancel()
 	if c.cl, err = c.connect(ctx); err != nil {
@@ -57,14 +58,15 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 // Close ends all connections. Readers that are still open fail.
 func (c *Client) Close() {
 	c.mu.Lock()
-	all := append(c.idle, c.cl)
-	for cl := range c.busy {
-		all = append(all, cl)
+	all := c.idle
+	for f := range c.busy {
+		all = append(all, f)
 	}
 	c.idle, c.closed = nil, true
 	c.mu.Unlock()
-	for _, cl := range all {
-		cl.Close()
+	c.cl.Close()
+	for _, f := range all {
+		f.close()
 	}
 }
 
@@ -134,34 +136,31 @@ func (c *Client) address() string {
 	return s
 }
 
-// borrow returns a kgo client of the reader's own. franz-go sends all fetches
-// to one broker over one connection, and a broker answers one request of a
-// connection at a time, so two partitions read through one client would wait
-// for each other.
-func (c *Client) borrow() (*kgo.Client, error) {
+// borrow returns a fetcher for a reader.
+func (c *Client) borrow() (*fetcher, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, kgo.ErrClientClosed
 	}
-	var cl *kgo.Client
+	var f *fetcher
 	if n := len(c.idle); n > 0 {
-		cl, c.idle = c.idle[n-1], c.idle[:n-1]
+		f, c.idle = c.idle[n-1], c.idle[:n-1]
 	} else {
 		var err error
-		if cl, err = kgo.NewClient(slices.Clone(c.opts)...); err != nil {
+		if f, err = c.newFetcher(); err != nil {
 			return nil, err
 		}
 	}
-	c.busy[cl] = true
-	return cl, nil
+	c.busy[f] = true
+	return f, nil
 }
 
-func (c *Client) giveBack(cl *kgo.Client) {
+func (c *Client) giveBack(f *fetcher) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.busy, cl)
+	delete(c.busy, f)
 	if !c.closed { // else Close has closed it
-		c.idle = append(c.idle, cl)
+		c.idle = append(c.idle, f)
 	}
 }

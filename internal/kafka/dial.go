@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // dials is a franz-go hook that remembers why the last connection failed: when
@@ -39,8 +40,8 @@ func (d dials) last() error {
 }
 
 // dialer connects within the timeout, the TLS handshake and the first answer
-// to what is sent included.
-func dialer(t *tlsClient, timeout time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
+// to what is sent included. A fetcher given learns which connection fetches.
+func dialer(t *tlsClient, timeout time.Duration, f *fetcher) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		deadline := time.Now().Add(timeout)
 		dctx, cancel := context.WithDeadline(ctx, deadline)
@@ -65,7 +66,7 @@ func dialer(t *tlsClient, timeout time.Duration) func(ctx context.Context, netwo
 			}
 			conn = secure
 		}
-		return &answering{Conn: conn, deadline: deadline, timeout: timeout}, nil
+		return &answering{Conn: conn, deadline: deadline, timeout: timeout, fetcher: f}, nil
 	}
 }
 
@@ -77,6 +78,46 @@ type answering struct {
 	deadline time.Time
 	timeout  time.Duration
 	answered atomic.Bool
+	fetcher  *fetcher // may be nil
+
+	mu            sync.Mutex
+	taken, closed bool
+}
+
+// take keeps franz-go from closing the connection, which looks idle to it
+// while a line uses it; false when it was closed already.
+func (a *answering) take() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.taken = !a.closed
+	return a.taken
+}
+
+// release undoes take.
+func (a *answering) release() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.taken = false; a.closed {
+		_ = a.Conn.Close()
+	}
+}
+
+func (a *answering) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed = true; a.taken {
+		return nil
+	}
+	return a.Conn.Close()
+}
+
+// Write notes the connection that carries fetches: a request begins with its
+// length and its key.
+func (a *answering) Write(p []byte) (int, error) {
+	if a.fetcher != nil && len(p) >= 6 && binary.BigEndian.Uint16(p[4:]) == uint16(kmsg.Fetch) {
+		a.fetcher.conn.Store(a)
+	}
+	return a.Conn.Write(p)
 }
 
 // SetReadDeadline keeps the deadline of the first answer.

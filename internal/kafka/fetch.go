@@ -75,7 +75,7 @@ func (r *PartitionReader) fetch(ctx context.Context, deadline time.Time) (*Block
 	limit := max(min(r.o.StallTimeout/4, time.Until(deadline)), 2*fetchMaxWait)
 	rctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	kresp, err := r.cl.Broker(int(r.lead.id)).Request(rctx, r.request())
+	resp, buf, err := r.ask(rctx)
 	if err != nil {
 		if ctx.Err() == nil && rctx.Err() != nil && r.size > minFetchSize {
 			r.size = max(r.size/4, minFetchSize)
@@ -87,7 +87,6 @@ func (r *PartitionReader) fetch(ctx context.Context, deadline time.Time) (*Block
 		return nil, 0, err
 	}
 	wait := time.Since(start)
-	resp := kresp.(*kmsg.FetchResponse)
 	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
 		return nil, 0, err
 	}
@@ -107,9 +106,13 @@ func (r *PartitionReader) fetch(ctx context.Context, deadline time.Time) (*Block
 	b := &Block{
 		Topic: r.o.Topic, Partition: r.o.Partition, First: r.pos, ReadCommitted: r.o.ReadCommitted, Wait: wait,
 		HighWatermark: p.HighWatermark, LastStable: p.LastStableOffset, LogStart: p.LogStartOffset,
-		from: r.pos, to: r.o.To, abortedTxns: p.AbortedTransactions,
+		from: r.pos, to: r.o.To, buf: buf, abortedTxns: p.AbortedTransactions,
 	}
-	return r.block(ctx, b, p.RecordBatches)
+	made, d, err := r.block(ctx, b, p.RecordBatches)
+	if made == nil {
+		r.recycle(buf)
+	}
+	return made, d, err
 }
 
 func (r *PartitionReader) request() *kmsg.FetchRequest {

@@ -68,7 +68,7 @@ func (r *PartitionReader) findLeader(ctx context.Context, deadline time.Time) er
 func (r *PartitionReader) lookup(ctx context.Context, deadline time.Time) (missing bool, err error) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	resp, err := r.c.metadata(ctx, r.cl, []string{r.o.Topic})
+	resp, err := r.c.metadata(ctx, r.f.Client, []string{r.o.Topic})
 	if err != nil {
 		if permanent(err) {
 			return false, &fatalError{r.c.explain(err, r.what(), nil)}

@@ -86,7 +86,8 @@ func (c Config) options() ([]kgo.Opt, settings, error) {
 	if mech != nil {
 		opts = append(opts, kgo.SASL(mech))
 	}
-	opts = append(opts, kgo.Dialer(dialer(tlsConf, set.setup)))
+	set.tls, set.clientID = tlsConf, id
+	opts = append(opts, kgo.Dialer(dialer(tlsConf, set.setup, nil)))
 	return opts, set, nil
 }
 

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"sstool/internal/op"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Defaults of ReadOptions.
@@ -48,7 +46,7 @@ type ReadOptions struct {
 type PartitionReader struct {
 	c      *Client
 	o      ReadOptions
-	cl     *kgo.Client
+	f      *fetcher
 	cancel context.CancelFunc
 	out    chan fetched
 	done   chan struct{}
@@ -61,6 +59,10 @@ type PartitionReader struct {
 	size    int32
 	empties int
 	txnSeen bool
+	line    *line
+
+	mu    sync.Mutex
+	spare [][]byte // buffers of released blocks
 }
 
 type fetched struct {
@@ -79,11 +81,11 @@ func (c *Client) OpenPartition(ctx context.Context, o ReadOptions) (*PartitionRe
 	if o.StallTimeout <= 0 {
 		o.StallTimeout = DefaultStallTimeout
 	}
-	cl, err := c.borrow()
+	f, err := c.borrow()
 	if err != nil {
 		return nil, c.explain(err, fmt.Sprintf("read %s-%d", o.Topic, o.Partition), nil)
 	}
-	r := &PartitionReader{c: c, o: o, cl: cl, pos: o.From, size: o.MaxBytes, lead: noLeader(),
+	r := &PartitionReader{c: c, o: o, f: f, pos: o.From, size: o.MaxBytes, lead: noLeader(),
 		out: make(chan fetched, o.Prefetch-1), done: make(chan struct{})}
 	// The reader outlives this call's context: only Close ends it.
 	rctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -130,16 +132,47 @@ func (r *PartitionReader) Next(ctx context.Context) (*Block, error) {
 	}
 }
 
-// Release says that the block's bytes are no longer used. It is optional: it
-// lets go of the response early when the caller keeps the Block.
-func (r *PartitionReader) Release(b *Block) { b.raw, b.abortedTxns = nil, nil }
+// Release says that the block's bytes are no longer used, so that a later
+// response may overwrite them. It is optional.
+func (r *PartitionReader) Release(b *Block) {
+	r.recycle(b.buf)
+	b.buf, b.raw, b.abortedTxns = nil, nil, nil
+}
+
+// recycle keeps a buffer for a later response, unless one large batch made it
+// larger than usual.
+func (r *PartitionReader) recycle(buf []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := cap(buf); n > 0 && n <= int(r.o.MaxBytes)*2 && len(r.spare) < maxSpare {
+		r.spare = append(r.spare, buf[:0])
+	}
+}
+
+// maxSpare is more than there are blocks between a broker and the workers.
+const maxSpare = 8
+
+func (r *PartitionReader) buffer() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.spare)
+	if n == 0 {
+		return nil
+	}
+	buf := r.spare[n-1]
+	r.spare = r.spare[:n-1]
+	return buf
+}
 
 // Close ends the reader. It may be called at any time, also twice.
 func (r *PartitionReader) Close() error {
 	r.once.Do(func() {
 		r.cancel()
 		<-r.done
-		r.c.giveBack(r.cl)
+		if r.line != nil {
+			r.line.conn.release()
+		}
+		r.c.giveBack(r.f)
 		if r.err == nil {
 			r.err = op.Errorf(op.Failed, "read %s-%d: the reader is closed", r.o.Topic, r.o.Partition)
 		}
