@@ -30,15 +30,17 @@ const sstTarget = 64 << 20
 // ranges as they arrive, then every range is deduplicated, sorted and written
 // straight into SST files, which RocksDB ingests. No memtable, no compaction.
 type bulkRun struct {
-	r       *run
-	u       *Unit
-	store   streams.Store
-	taskDir string
-	tmp     string
-	workers int
-	table   *table.Table
-	base    int64 // segment id of group groupBase
-	family  int
+	r        *run
+	u        *Unit
+	store    streams.Store
+	taskDir  string
+	tmp      string
+	workers  int
+	table    *table.Table
+	base     int64 // segment id of group groupBase
+	haveBase bool
+	ahead    *openedDB // the database, for a store that is one
+	family   int
 
 	segments map[int64]bool // every segment a record of which was seen
 	watches  []*op.Stopwatch
@@ -60,6 +62,10 @@ func (r *run) replayBulk(ctx context.Context, u *Unit, taskDir, tmp string, work
 		return nil, total, watches, err
 	}
 	defer os.RemoveAll(tmp)
+	if !b.store.Kind.Segmented() {
+		b.ahead = b.openAhead(streams.DatabaseDir(taskDir, b.store, 0))
+		defer b.ahead.close()
+	}
 	sample, err := b.sample(ctx)
 	if err != nil {
 		return nil, total, watches, err

@@ -14,6 +14,8 @@ import (
 	"sstool/internal/rocks"
 	"sstool/internal/streams"
 	"sstool/internal/table"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // write turns sorted buckets into SST files, one set per segment, and the
@@ -47,16 +49,36 @@ func (b *bulkRun) write(ctx context.Context, total *Counts) error {
 		return err
 	}
 	total.Expired = stats.Dropped / conv.RowsPerRecord()
-	w := b.watches[0]
-	w.Enter(op.Flush)
-	for s := range b.segments {
-		if err := b.build(s, files[s]); err != nil {
-			return err
-		}
-	}
 	total.SegmentsLive = len(b.segments)
-	w.Enter(op.Idle)
-	return nil
+	return b.buildAll(files)
+}
+
+// buildAll makes the databases, as many at once as there are workers, while
+// the table's files are given up.
+func (b *bulkRun) buildAll(files map[int64][]string) error {
+	closed := make(chan struct{})
+	go func() {
+		b.table.Close()
+		close(closed)
+	}()
+	defer func() { <-closed }()
+	free := make(chan *op.Stopwatch, len(b.watches))
+	for _, w := range b.watches {
+		free <- w
+	}
+	var all errgroup.Group
+	all.SetLimit(len(b.watches))
+	for s := range b.segments {
+		all.Go(func() error {
+			w := <-free
+			was := w.Enter(op.Flush)
+			err := b.build(s, files[s])
+			w.Enter(was)
+			free <- w
+			return err
+		})
+	}
+	return all.Wait()
 }
 
 // dropExpired removes segments of a resumed store that the tail has made
@@ -79,11 +101,49 @@ func (b *bulkRun) dropExpired(live int64) error {
 	return nil
 }
 
+// openedDB is a database being opened while records are read.
+type openedDB struct {
+	done chan struct{}
+	db   *rocks.DB
+	err  error
+}
+
+func (b *bulkRun) openAhead(dir string) *openedDB {
+	o := &openedDB{done: make(chan struct{})}
+	go func() {
+		defer close(o.done)
+		o.db, o.err = openDB(dir, b.store.ColumnFamilies(), b.r.plan.checksum())
+	}()
+	return o
+}
+
+// take hands the database over.
+func (o *openedDB) take() (*rocks.DB, error) {
+	<-o.done
+	db := o.db
+	o.db = nil
+	return db, o.err
+}
+
+// close closes the database unless it was taken.
+func (o *openedDB) close() {
+	if db, _ := o.take(); db != nil {
+		db.Close()
+	}
+}
+
+// open opens the database of a segment.
+func (b *bulkRun) open(segment int64) (*rocks.DB, error) {
+	if b.ahead != nil {
+		return b.ahead.take()
+	}
+	return openDB(streams.DatabaseDir(b.taskDir, b.store, segment), b.store.ColumnFamilies(), b.r.plan.checksum())
+}
+
 // build makes one database out of its files, or lays them over one that is
 // resumed.
 func (b *bulkRun) build(segment int64, files []string) error {
-	dir := streams.DatabaseDir(b.taskDir, b.store, segment)
-	db, err := openDB(dir, b.store.ColumnFamilies(), b.r.plan.checksum())
+	db, err := b.open(segment)
 	if err != nil {
 		return err
 	}

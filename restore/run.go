@@ -83,7 +83,7 @@ func (r *run) readOptions(u *Unit, part PartRange, w *op.Stopwatch) kafka.ReadOp
 func (r *run) buffers() int64 { return int64(r.parallel * (3 + r.workers)) }
 
 // fetchSize is the bulk profile's fetch: as large as an eighth of the budget
-// allows for all buffers together; as much again is garbage at times.
+// allows for all buffers together.
 func (r *run) fetchSize() int {
 	return int(min(max(r.opts.Memory/8/r.buffers(), 1<<20), 16<<20))
 }
@@ -94,7 +94,7 @@ func (r *run) leastTable() int64 { return int64(r.workers) << 20 }
 // tableMemory is what one unit's table may hold of the budget: the rest is for
 // fetch buffers, the runtime and RocksDB.
 func (r *run) tableMemory() int64 {
-	rest := r.opts.Memory - r.buffers()*int64(r.fetchSize()) - 96<<20
+	rest := r.opts.Memory - r.buffers()*int64(r.fetchSize()) - 72<<20
 	return max(max(rest, r.opts.Memory/4)/int64(r.parallel), r.leastTable())
 }
 

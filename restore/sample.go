@@ -1,14 +1,18 @@
 package restore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"sstool/internal/kafka"
 	"sstool/internal/op"
 	"sstool/internal/streams"
 	"sstool/internal/table"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -28,74 +32,42 @@ type keySample struct {
 	rowBytes int64 // estimate of all row bytes
 }
 
-// sample fetches a little at evenly spread offsets of every partition.
+// sample fetches a little at evenly spread offsets of every partition, by all
+// workers at once.
 func (b *bulkRun) sample(ctx context.Context) (keySample, error) {
 	var out keySample
-	var conv *streams.Converter
-	if b.store.Kind != streams.Versioned {
-		var err error
-		if conv, err = streams.NewConverter(b.store); err != nil {
-			return out, err
-		}
-	}
-	w := b.watches[0]
-	defer w.Enter(op.Idle)
-	haveBase := false
-	addRow := func(row *streams.Row) error {
-		if !haveBase {
-			b.base, haveBase = row.Segment, true
-		}
-		g, err := b.group(row.Segment)
-		if err != nil {
-			return err
-		}
-		at := &out.places[len(out.places)-1]
-		*at = append(*at, table.Sample{Group: g, Key: append([]byte(nil), row.Key...)})
-		return nil
-	}
 	for _, part := range b.u.Parts {
 		n := part.Records()
 		out.rows += n
 		if n == 0 {
 			continue
 		}
-		var seen, bytes int64
 		// A short range sorts in few buckets: little needs to be known of it.
-		points := min(samplePoints, 1+n/samplePer)
-		for i := range points {
-			at := part
-			if i > 0 { // the last place is near the end: keys may grow with time
-				at.From = part.From + (n-200)*i/(points-1)
-			}
-			blk, err := b.peek(ctx, at, w)
-			if errors.Is(err, io.EOF) {
-				continue
-			}
-			if err != nil {
-				return out, err
-			}
-			out.places = append(out.places, nil)
-			var dec kafka.Decoder
-			kept := 0
-			_, err = dec.Decode(blk, func(r *kafka.Record) error {
-				if kept >= sampleKeep {
-					return errEnough
-				}
-				seen++
-				bytes += int64(len(r.Key)+len(r.Value)) + 12
-				if r.Key == nil {
-					return nil
-				}
-				kept++
-				if conv == nil {
-					return addRow(&streams.Row{Key: r.Key})
-				}
-				if _, err := conv.Rows(r.Key, r.Value, r.Headers, r.Timestamp, addRow); err != nil {
-					return recordError(err, &batchRecord{offset: r.Offset})
+		places := make([]samplePlace, min(samplePoints, 1+n/samplePer))
+		var next atomic.Int64
+		all, actx := errgroup.WithContext(ctx)
+		for _, w := range b.watches[:min(b.workers, len(places))] {
+			all.Go(func() error {
+				defer w.Enter(w.Enter(op.Network))
+				for i := next.Add(1) - 1; i < int64(len(places)); i = next.Add(1) - 1 {
+					at := part
+					if i > 0 { // the last place is near the end: keys may grow with time
+						at.From = part.From + (n-200)*i/int64(len(places)-1)
+					}
+					if err := b.peek(actx, at, w, &places[i]); err != nil {
+						return err
+					}
 				}
 				return nil
 			})
-			if err != nil && !errors.Is(err, errEnough) {
+		}
+		if err := all.Wait(); err != nil {
+			return out, err
+		}
+		var seen, bytes int64
+		for _, p := range places {
+			seen, bytes = seen+p.seen, bytes+p.bytes
+			if err := b.place(&out, p.rows); err != nil {
 				return out, err
 			}
 		}
@@ -106,16 +78,86 @@ func (b *bulkRun) sample(ctx context.Context) (keySample, error) {
 	return out, nil
 }
 
+// place adds the rows of a sampled place, which have segments, to the sample,
+// whose groups count from the first segment seen.
+func (b *bulkRun) place(out *keySample, rows []sampleRow) error {
+	var list []table.Sample
+	for _, row := range rows {
+		if !b.haveBase {
+			b.base, b.haveBase = row.segment, true
+		}
+		g, err := b.group(row.segment)
+		if err != nil {
+			return err
+		}
+		list = append(list, table.Sample{Group: g, Key: row.key})
+	}
+	if len(list) > 0 {
+		out.places = append(out.places, list)
+	}
+	return nil
+}
+
+// samplePlace is what was found at one offset.
+type samplePlace struct {
+	rows        []sampleRow
+	seen, bytes int64 // records looked at
+}
+
+type sampleRow struct {
+	segment int64
+	key     []byte
+}
+
 // peek reads one small block.
-func (b *bulkRun) peek(ctx context.Context, part PartRange, w *op.Stopwatch) (*kafka.Block, error) {
+func (b *bulkRun) peek(ctx context.Context, part PartRange, w *op.Stopwatch, to *samplePlace) error {
 	opt := b.r.readOptions(b.u, part, w)
 	opt.MaxBytes = sampleFetch
 	opt.Prefetch = 0
 	reader, err := b.r.plan.client.OpenPartition(ctx, opt)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer reader.Close()
-	w.Enter(op.Network)
-	return reader.Next(ctx)
+	blk, err := reader.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var conv *streams.Converter
+	if b.store.Kind != streams.Versioned {
+		if conv, err = streams.NewConverter(b.store); err != nil {
+			return err
+		}
+	}
+	addRow := func(row *streams.Row) error {
+		to.rows = append(to.rows, sampleRow{row.Segment, bytes.Clone(row.Key)})
+		return nil
+	}
+	var dec kafka.Decoder
+	kept := 0
+	_, err = dec.Decode(blk, func(r *kafka.Record) error {
+		if kept >= sampleKeep {
+			return errEnough
+		}
+		to.seen++
+		to.bytes += int64(len(r.Key)+len(r.Value)) + 12
+		if r.Key == nil {
+			return nil
+		}
+		kept++
+		if conv == nil {
+			return addRow(&streams.Row{Key: r.Key})
+		}
+		if _, err := conv.Rows(r.Key, r.Value, r.Headers, r.Timestamp, addRow); err != nil {
+			return recordError(err, &batchRecord{offset: r.Offset})
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
 }

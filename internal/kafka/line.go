@@ -83,7 +83,7 @@ func (r *PartitionReader) ask(ctx context.Context) (resp *kmsg.FetchResponse, bu
 		return nil, nil, err
 	}
 	resp = kresp.(*kmsg.FetchResponse)
-	if conn := r.f.conn.Load(); conn != nil && conn.take() {
+	if conn := r.f.conn.Load(); !r.o.viaClient && conn != nil && conn.take() {
 		r.line = &line{conn: conn, broker: r.lead.id, version: resp.Version, format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(r.c.set.clientID))}
 		r.line.throttle(resp)
 	}

@@ -6,7 +6,8 @@ import (
 )
 
 // RawConsume reads a whole topic, one partition after the other, and does
-// nothing with the records: the floor that a restore is measured against.
+// nothing with the records: the floor that a restore is measured against. Every
+// request goes through franz-go, as any program's would.
 // bytes are fetched bytes of whole batches.
 func (c *Client) RawConsume(ctx context.Context, topic string) (bytes, records int64, err error) {
 	ends, err := c.Offsets(ctx, topic, nil)
@@ -14,7 +15,7 @@ func (c *Client) RawConsume(ctx context.Context, topic string) (bytes, records i
 		return 0, 0, err
 	}
 	for p, o := range ends {
-		b, n, err := c.rawConsume(ctx, ReadOptions{Topic: topic, Partition: p, From: o.Start, To: o.End})
+		b, n, err := c.rawConsume(ctx, ReadOptions{Topic: topic, Partition: p, From: o.Start, To: o.End, viaClient: true})
 		bytes, records = bytes+b, records+n
 		if err != nil {
 			return bytes, records, err

@@ -39,6 +39,8 @@ type ReadOptions struct {
 	OnEvent func(ReadEvent)
 	// Watch, when given, is in op.Network while Next waits.
 	Watch *op.Stopwatch
+
+	viaClient bool // take no connection over
 }
 
 // PartitionReader reads [From, To) of one partition with raw fetch requests to
