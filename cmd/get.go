@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -49,12 +48,7 @@ func newGet(a *app) *cobra.Command {
 			{10, "no such store, task, topic or key"}, {12, "a file is corrupt"}, {13, "Kafka unreachable or access denied"},
 			{14, "the cluster id differs"}, {130, "interrupted"},
 		}),
-		Args: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("topic") {
-				return exactly(1, "KEY", args)
-			}
-			return exactly(2, "STORE and KEY (or --topic TOPIC and KEY)", args)
-		},
+		Args: cobra.MaximumNArgs(2),
 	}
 	f.registerWhere(cmd)
 	f.registerHow(cmd, func(fs *pflag.FlagSet) {
@@ -63,20 +57,16 @@ func newGet(a *app) *cobra.Command {
 		f.count.min, f.count.max = 1, maxPartition
 		fs.Var(&f.count, "partition-count", "number of partitions `N` of the store's topics: look only where Kafka's default partitioner (murmur2) puts the key")
 	})
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.get(cmd.Context(), &f, args) })
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.get(cmd, &f, args) })
 	return cmd
 }
 
-// exactly takes n arguments and says which.
-func exactly(n int, what string, args []string) error {
-	if len(args) != n {
-		return fmt.Errorf("%d arguments given, expected %s", len(args), what)
-	}
-	return nil
-}
-
 // get is the command: flags → store → key → rows.
-func (a *app) get(ctx context.Context, f *getFlags, args []string) error {
+func (a *app) get(cmd *cobra.Command, f *getFlags, args []string) error {
+	store, rest, err := f.arguments(a, cmd, args, 1)
+	if err != nil {
+		return err
+	}
 	query, err := f.compiled()
 	if err == nil {
 		err = f.check()
@@ -87,9 +77,9 @@ func (a *app) get(ctx context.Context, f *getFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	key := args[len(args)-1]
+	ctx, key := cmd.Context(), rest[0]
 	o := inspect.RowsGet{Key: key, Partitions: int32(f.count.or(0)), Times: f.times(), AsOf: f.asOf.ms, History: f.history, Limit: f.limit.or(0), Query: query, Deleted: f.deleted}
-	res, err := a.showRows(ctx, &f.rowsFlags, "get", args[0], false, func(src rowSource, fn func(*inspect.Row) error) (*inspect.RowsResult, error) {
+	res, err := a.showRows(ctx, &f.rowsFlags, "get", store, false, func(src rowSource, fn func(*inspect.Row) error) (*inspect.RowsResult, error) {
 		return src.Get(ctx, o, fn)
 	})
 	if err == nil && res.Count == 0 && query == nil {

@@ -79,6 +79,29 @@ func (f *rowsFlags) registerHow(cmd *cobra.Command, more func(fs *pflag.FlagSet)
 	}
 }
 
+// arguments splits the arguments: STORE, unless a topic is read, and as many
+// more. A STORE wins over a topic, and over the name of a store, that only the
+// environment or a context names.
+func (f *rowsFlags) arguments(a *app, cmd *cobra.Command, args []string, more int) (store string, rest []string, err error) {
+	if len(args) == more+1 && !a.given["topic"] {
+		f.topic = ""
+		if !a.given["store"] {
+			f.store = ""
+		}
+		return args[0], args[1:], nil
+	}
+	if len(args) == more && f.topic != "" {
+		for name, value := range map[string]*string{"state-dir": &f.stateDir, "store": &f.store} {
+			if !a.given[name] {
+				*value = ""
+			}
+		}
+		return "", args, nil
+	}
+	what := cmd.Use + ", or --topic TOPIC instead of STORE"
+	return "", nil, op.Errorf(op.Usage, "%d arguments given, expected %s", len(args), what)
+}
+
 // check refuses flags that contradict each other.
 func (f *rowsFlags) check() error {
 	if f.topic != "" {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sstool/inspect"
-	"sstool/internal/kafka"
 	"sstool/internal/op"
 )
 
@@ -23,13 +22,11 @@ func (a *app) showRows(ctx context.Context, f *rowsFlags, kind, store string, co
 	show := a.startProgress(f.progress)
 	defer show.close()
 	warn := func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) }
-	src, client, err := f.open(ctx, store, show.sink, warn)
-	if client != nil {
-		defer client.Close()
-	}
+	src, done, err := f.open(ctx, store, show.sink, warn)
 	if err != nil {
 		return nil, err
 	}
+	defer done()
 	out := a.newRowsOutput(f.out.value, kind, count)
 	first := true
 	res, err := read(src, func(row *inspect.Row) error {
@@ -42,12 +39,11 @@ func (a *app) showRows(ctx context.Context, f *rowsFlags, kind, store string, co
 	if res == nil {
 		return nil, err
 	}
-	if client != nil && err == nil {
-		err = res.Compare(ctx, client)
+	if err == nil && f.topic == "" {
+		err = a.compareRows(ctx, f, res, warn)
 	}
-	show.flush()
-	for _, w := range res.Warnings {
-		if f.out.value != formatJSON {
+	if f.out.value != formatJSON {
+		for _, w := range res.Warnings {
 			warn(w)
 		}
 	}
@@ -68,24 +64,46 @@ func (a *app) showRows(ctx context.Context, f *rowsFlags, kind, store string, co
 	return res, err
 }
 
-// open is the store or topic; the client is nil when no cluster was named.
-func (f *rowsFlags) open(ctx context.Context, store string, sink op.Sink, warn func(string)) (src rowSource, client *kafka.Client, err error) {
-	if f.topic != "" || f.kafka.bootstrap != "" || f.kafka.commandConfig != "" {
-		if client, err = f.kafka.open(ctx, warn); err != nil {
-			return nil, nil, err
-		}
+// compareRows asks the cluster, if one is named, how far behind the rows are.
+// A cluster that only the environment or a context names is not worth failing
+// for: the rows are there.
+func (a *app) compareRows(ctx context.Context, f *rowsFlags, res *inspect.RowsResult, warn func(string)) error {
+	if f.kafka.bootstrap == "" && f.kafka.commandConfig == "" {
+		return nil
 	}
+	client, err := f.kafka.open(ctx, warn)
+	if err == nil {
+		defer client.Close()
+		err = res.Compare(ctx, client)
+	}
+	if err == nil || a.given["bootstrap-server"] || a.given["command-config"] || op.KindOf(err) == op.Precondition || ctx.Err() != nil {
+		return err
+	}
+	warn("how far the rows are behind their changelog was not measured: " + err.Error())
+	return nil
+}
+
+// open is the store or topic; done lets go of it.
+func (f *rowsFlags) open(ctx context.Context, store string, sink op.Sink, warn func(string)) (src rowSource, done func(), err error) {
 	o, err := f.options(store)
 	if err != nil {
-		return nil, client, err
+		return nil, nil, err
 	}
 	if f.topic == "" {
 		r, err := inspect.OpenRows(ctx, o)
-		return r, client, err
+		return r, func() {}, err
+	}
+	client, err := f.kafka.open(ctx, warn)
+	if err != nil {
+		return nil, nil, err
 	}
 	t, err := inspect.OpenTopicRows(ctx, client, inspect.TopicRowsOptions{
 		Topic: f.topic, Partitions: f.partition, Kind: o.Kind, WindowSize: o.WindowSize, Key: o.Key, ForeignKey: o.ForeignKey, Value: o.Value,
 		Memory: int64(f.memory), StallTimeout: time.Minute,
 	}, sink)
-	return t, client, err
+	if err != nil {
+		client.Close()
+		return nil, nil, err
+	}
+	return t, client.Close, nil
 }

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -45,12 +44,7 @@ func newScan(a *app) *cobra.Command {
 			{10, "no such store, task or topic"}, {12, "a file is corrupt"}, {13, "Kafka unreachable or access denied"},
 			{14, "the cluster id differs"}, {130, "interrupted"},
 		}),
-		Args: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("topic") {
-				return exactly(0, "none beside --topic", args)
-			}
-			return exactly(1, "STORE (or --topic TOPIC)", args)
-		},
+		Args: cobra.MaximumNArgs(1),
 	}
 	f.registerWhere(cmd)
 	f.registerHow(cmd, func(fs *pflag.FlagSet) {
@@ -62,12 +56,16 @@ func newScan(a *app) *cobra.Command {
 		fs.BoolVar(&f.keysOnly, "keys-only", false, "leave the values out")
 		fs.BoolVar(&f.history, "history", false, "of a versioned store: all versions on disk, as they lie there")
 	})
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.scan(cmd.Context(), &f, args) })
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.scan(cmd, &f, args) })
 	return cmd
 }
 
 // scan is the command: flags → store → rows.
-func (a *app) scan(ctx context.Context, f *scanFlags, args []string) error {
+func (a *app) scan(cmd *cobra.Command, f *scanFlags, args []string) error {
+	store, _, err := f.arguments(a, cmd, args, 0)
+	if err != nil {
+		return err
+	}
 	query, err := f.compiled()
 	if err == nil {
 		err = f.check()
@@ -82,10 +80,7 @@ func (a *app) scan(ctx context.Context, f *scanFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	store := ""
-	if len(args) > 0 {
-		store = args[0]
-	}
+	ctx := cmd.Context()
 	_, err = a.showRows(ctx, &f.rowsFlags, "scan", store, f.count, func(src rowSource, fn func(*inspect.Row) error) (*inspect.RowsResult, error) {
 		o := inspect.RowsScan{Times: f.times(), Reverse: f.reverse, Limit: f.limit.or(0), Count: f.count, KeysOnly: f.keysOnly, History: f.history, Query: query, Deleted: f.deleted}
 		for _, b := range []struct {
