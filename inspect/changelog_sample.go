@@ -9,6 +9,7 @@ import (
 const (
 	samplePlaces = 16      // per partition, evenly spread
 	sampleFetch  = 1 << 20 // bytes read at each
+	sampleLast   = 200     // offsets before the end where the last one begins
 )
 
 // ranges are what is read of a partition: all of it, or a few places when a
@@ -17,16 +18,17 @@ func (r *changelogRun) ranges(part partitionRange) (ranges []offsetRange, sample
 	from, to := part.ends.Start, part.ends.LastStable
 	whole := []offsetRange{{from: from, to: to}}
 	n := to - from
-	if !r.o.Sample || n < samplePlaces*2 || part.disk >= 0 && part.disk <= 2*samplePlaces*sampleFetch {
+	if !r.o.Sample || n < 2*sampleLast || part.disk >= 0 && part.disk <= 2*samplePlaces*sampleFetch {
 		return whole, false
 	}
+	// The last place is near the end, for what is newest there.
+	at := func(i int64) int64 { return from + (n-sampleLast)/(samplePlaces-1)*i }
 	for i := range int64(samplePlaces) {
-		at := from + n/samplePlaces*i
-		end := from + n/samplePlaces*(i+1)
+		end := at(i + 1)
 		if i == samplePlaces-1 {
 			end = to
 		}
-		ranges = append(ranges, offsetRange{from: at, to: end, sample: true})
+		ranges = append(ranges, offsetRange{from: at(i), to: end, sample: true})
 	}
 	return ranges, true
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sstool/internal/streams"
 )
 
 // activeSegment says what can be known of segments that are never compacted.
@@ -70,7 +72,7 @@ func (w *why) parts() {
 			w.add("unique_keys", c.Keys.LiveBytes, "", "%d live keys: compaction cannot shrink them; only deleting keys does", c.Keys.Live)
 		}
 		if c.Tail != nil && c.Tail.Superseded > 0 {
-			w.add("superseded_in_tail", c.Tail.SupersededBytes, "", "%d superseded records in the part that was not compacted yet", c.Tail.Superseded)
+			w.add("superseded_in_tail", c.Tail.SupersededBytes, "", "%d superseded records in the part that was not compacted yet%s", c.Tail.Superseded, w.versions())
 		}
 		before, bytes := c.Keys.Superseded, c.Keys.SupersededBytes
 		if c.Tail != nil {
@@ -79,9 +81,9 @@ func (w *why) parts() {
 		switch {
 		case before <= 0:
 		case c.Tail == nil:
-			w.add("superseded", bytes, "", "%d superseded records", before)
+			w.add("superseded", bytes, "", "%d superseded records%s", before, w.versions())
 		default:
-			w.add("superseded_before_tail", bytes, "", "%d superseded records in the part that was compacted, whose newer ones came after", before)
+			w.add("superseded_before_tail", bytes, "", "%d superseded records in the part that was compacted, whose newer ones came after%s", before, w.versions())
 		}
 	}
 	if c.Tombstones > 0 {
@@ -92,6 +94,14 @@ func (w *why) parts() {
 		w.add("headers", c.HeaderBytes, "", "headers of %d records", c.WithHeaders)
 	}
 	slices.SortStableFunc(w.reasons, func(a, b Reason) int { return cmp.Compare(*b.Bytes, *a.Bytes) })
+}
+
+// versions says that superseded records of a versioned store are no waste.
+func (w *why) versions() string {
+	if w.t.Kind.Kind == streams.Versioned {
+		return "; a versioned store needs them for its history retention"
+	}
+	return ""
 }
 
 func (w *why) inBrackets(name string) string {

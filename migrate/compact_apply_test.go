@@ -236,3 +236,60 @@ func TestCompactRefuses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A compaction that is killed at any moment leaves a whole store with the same
+// rows, and the next one completes.
+func TestCompactKilled(t *testing.T) {
+	if dir := os.Getenv("COMPACT_TEST_RUN"); dir != "" {
+		s := CompactStore{ApplicationID: "app", AppDir: dir, Task: "0_0", Name: "store", Databases: []string{filepath.Join(dir, "0_0", "rocksdb", "store")}}
+		p, err := PlanCompact(t.Context(), CompactOptions{Stores: []CompactStore{s}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 100 { // until it is killed
+			fmt.Println("compacting")
+			if _, err := p.Apply(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if p, err = PlanCompact(t.Context(), CompactOptions{Stores: []CompactStore{s}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return
+	}
+	s := busy(t, 60_000)
+	want := rowsOf(t, s.Databases[0])
+	for i := range 6 {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestCompactKilled$")
+		cmd.Env = append(os.Environ(), "COMPACT_TEST_RUN="+s.AppDir)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Read(make([]byte, 10)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(i*i*15) * time.Millisecond)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Wait()
+		if got := rowsOf(t, s.Databases[0]); got != want {
+			t.Fatalf("killed after %d ms: %s, was %s", i*i*15, got, want)
+		}
+	}
+	p, err := PlanCompact(t.Context(), CompactOptions{Stores: []CompactStore{s}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Apply(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rowsOf(t, s.Databases[0]); got != want || r.After.Tombstones != 0 || r.After.Files != 1 {
+		t.Errorf("%s, was %s; after %+v", got, want, r.After)
+	}
+}

@@ -12,7 +12,8 @@
 // bucket that turns out too large is sorted in pieces and merged (merge.go), so
 // memory stays bounded whatever the data looks like.
 //
-// Digest, an order-independent checksum of rows, lives here too. What rows mean
+// Digest, an order-independent checksum of rows, lives here too, and KeyCounter,
+// which counts keys without keeping rows. What rows mean
 // (kinds of stores, timestamps, segments) and writing them to RocksDB does not.
 package table
 
