@@ -16,8 +16,35 @@ import (
 // snapshots with what was written: key, sequence number, kind, value, in
 // every table format, entries of every kind included.
 func TestEntries(t *testing.T) {
-	root, names := unpack(t, "entries")
 	kinds := map[EntryKind]int{}
+	testEntries(t, "entries", kinds)
+	for _, k := range []EntryKind{KindPut, KindDelete, KindSingleDelete, KindMerge, KindRangeDelete, KindBlobIndex} {
+		if kinds[k] == 0 {
+			t.Errorf("no entry of kind %s", k)
+		}
+	}
+}
+
+// TestNewerEntries reads what RocksDB 11.1.2 wrote in forms that older ones do
+// not know: keys and values apart, evenly spread index keys, aligned blocks.
+func TestNewerEntries(t *testing.T) {
+	testEntries(t, "newer", map[EntryKind]int{})
+	root, names := unpack(t, "newer")
+	for _, name := range names {
+		files, err := filepath.Glob(filepath.Join(root, name, "*.sst"))
+		if err != nil || len(files) < 2 {
+			t.Fatal(files, err)
+		}
+		x := openFor(t, files[1])
+		apart, _ := x.props.Uint("rocksdb.separate.key.value.in.data.block")
+		if want := strings.HasPrefix(name, "separated"); (apart == 1) != want || x.Info().WrittenBy != ">= 11.0" {
+			t.Errorf("%s: values apart %d, want %v; written by %s", name, apart, want, x.Info().WrittenBy)
+		}
+	}
+}
+
+func testEntries(t *testing.T, archive string, kinds map[EntryKind]int) {
+	root, names := unpack(t, archive)
 	filterOf := map[string]string{"ribbon": "ribbon", "bloom-fv4": "legacy bloom", "bloom-fv5": "bloom", "prefix-bloom": "bloom", "two-level": "bloom", "two-level-fv3": "legacy bloom"}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -84,11 +111,6 @@ func TestEntries(t *testing.T) {
 				t.Errorf("%d of %d entries are missing, %s for one", len(want), total, slices.Sorted(maps.Keys(want))[0])
 			}
 		})
-	}
-	for _, k := range []EntryKind{KindPut, KindDelete, KindSingleDelete, KindMerge, KindRangeDelete, KindBlobIndex} {
-		if kinds[k] == 0 {
-			t.Errorf("no entry of kind %s", k)
-		}
 	}
 }
 

@@ -5,7 +5,8 @@
 //
 // variants.tar.gz has databases with rows.txt, what RocksDB itself reads from
 // them. entries.tar.gz has databases in which snapshots keep every entry, with
-// entries.txt, what was written (see entries.go).
+// entries.txt, what was written (see entries.go); newer.tar.gz the same in
+// forms that RocksDB 11 brought.
 //
 // It is the only program outside internal/rocks that uses RocksDB; it is not
 // part of the module's packages.
@@ -73,6 +74,23 @@ func variants() []variant {
 	return out
 }
 
+// newer are options of RocksDB 11. An older library does not know them: then
+// their archive stays as it is (ROCKSDB_DIR names a newer one).
+func newer() []variant {
+	const separated = "format_version=7;separate_key_value_in_data_block=true"
+	return []variant{
+		{"separated", "", separated},
+		{"separated-restart-1", "", separated + ";block_restart_interval=1"},
+		{"separated-restart-3", "", separated + ";block_restart_interval=3"},
+		{"separated-hash", "", separated + ";data_block_index_type=kDataBlockBinaryAndHash"},
+		{"separated-no-delta", "", separated + ";use_delta_encoding=false"},
+		{"separated-zstd", "compression=kZSTD;compression_opts={max_dict_bytes=512}", separated},
+		{"separated-two-level", "", separated + ";index_type=kTwoLevelIndexSearch;partition_filters=true;metadata_block_size=64;block_size=128;filter_policy=bloomfilter:10:false"},
+		{"uniform", "", "format_version=7;uniform_cv_threshold=10"},
+		{"super-block", "compression=kNoCompression", "format_version=7;super_block_alignment_size=8192;super_block_alignment_space_overhead_ratio=8"},
+	}
+}
+
 func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: gen DIRECTORY")
@@ -87,13 +105,30 @@ func main() {
 		writeEntries(filepath.Join(root, "entries", v.name), v)
 	}
 	writeEntries(filepath.Join(root, "entries", "blobs"), variant{"blobs", "enable_blob_files=true;min_blob_size=16", ""})
-	for _, name := range []string{"variants", "entries"} {
+	archives := []string{"variants", "entries"}
+	if o, err := tryOptions(newer()[0]); err == nil {
+		o.Destroy()
+		archives = append(archives, "newer")
+		check(os.Mkdir(filepath.Join(root, "newer"), 0o755))
+		for _, v := range newer() {
+			writeEntries(filepath.Join(root, "newer", v.name), v)
+		}
+	}
+	for _, name := range archives {
 		archive(filepath.Join(os.Args[1], name+".tar.gz"), filepath.Join(root, name))
 	}
 }
 
 // options are those of a variant's databases.
 func options(v variant) *grocksdb.Options {
+	o, err := tryOptions(v)
+	if err != nil {
+		check(fmt.Errorf("%s: %w", v.name, err))
+	}
+	return o
+}
+
+func tryOptions(v variant) (*grocksdb.Options, error) {
 	cf := v.cf
 	if cf == "" {
 		cf = "compression=kNoCompression"
@@ -107,13 +142,13 @@ func options(v variant) *grocksdb.Options {
 	}
 	o, err := grocksdb.GetOptionsFromString(nil, cf+";disable_auto_compactions=true;block_based_table_factory={"+strings.TrimPrefix(table, ";")+"}")
 	if err != nil {
-		check(fmt.Errorf("%s: %w", v.name, err))
+		return nil, err
 	}
 	o.SetCreateIfMissing(true)
 	o.SetCreateIfMissingColumnFamilies(true)
 	o.SetAtomicFlush(true)
 	o.SetInfoLogLevel(grocksdb.ErrorInfoLogLevel)
-	return o
+	return o, nil
 }
 
 func write(dir string, v variant) {
