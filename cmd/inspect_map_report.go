@@ -77,6 +77,9 @@ func renderApp(w *tableWriter, m *inspect.Map, a *inspect.MapApp) {
 		renderSums(w, m, m.SumsOf(a.ID), false)
 	default:
 		renderStores(w, m, a.Stores, false)
+		if len(m.Apps) == 1 && len(a.Stores) == 1 {
+			renderStore(w, m, &a.Stores[0])
+		}
 	}
 }
 
@@ -189,7 +192,7 @@ func groupRemarks(m *inspect.Map) []*remarkGroup {
 		for _, r := range list {
 			at := place
 			if r.Where != "" && (place == "" || r.Where != dir) {
-				at = strings.TrimPrefix(r.Where, m.Path+"/")
+				at = strings.TrimPrefix(strings.TrimPrefix(r.Where, m.Path), "/")
 			}
 			i := slices.IndexFunc(groups, func(g *remarkGroup) bool { return g.level == r.Level && g.what == r.What })
 			if i < 0 {

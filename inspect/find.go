@@ -57,6 +57,14 @@ type Task struct {
 	Stores   []*Store
 	Files    []string // plain files in the directory: .checkpoint, *.position, …
 	Odd      []Odd
+
+	names []nameOnDisk // of all stores in the directory, those that were not asked for too
+}
+
+// nameOnDisk is a store in a task's directory.
+type nameOnDisk struct {
+	name      string
+	segmented bool
 }
 
 // Global says whether the task is global/.

@@ -177,3 +177,27 @@ func TestKeep(t *testing.T) {
 		}
 	}
 }
+
+func FuzzSegmentStart(f *testing.F) {
+	for _, s := range []string{"win.60000", "win:60000", "win-202601011200", "win.", "win.-5", "win-20260101120", "other.1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		if _, ok := segmentStart("win", name); ok && !strings.HasPrefix(name, "win") {
+			t.Errorf("%q is a segment of win", name)
+		}
+	})
+}
+
+func TestSegmentStart(t *testing.T) {
+	for name, want := range map[string]int64{"win.60000": 60000, "win:60000": 60000, "win-197001010001": 60000, "win.-60000": -60000} {
+		if got, ok := segmentStart("win", name); !ok || got != want {
+			t.Errorf("%s: %d, %t, want %d", name, got, ok, want)
+		}
+	}
+	for _, name := range []string{"win", "win.", "win.x", "win.+1", "win-1970", "other.60000", "win-999999999999"} {
+		if got, ok := segmentStart("win", name); ok {
+			t.Errorf("%s: %d", name, got)
+		}
+	}
+}

@@ -144,7 +144,29 @@ func (w *walk) taskAt(dir string) *Task {
 	}
 	a := &App{ID: filepath.Base(parent), Dir: parent}
 	w.tree.Apps = append(w.tree.Apps, a)
-	return addTask(a, dir, topology)
+	t := addTask(a, dir, topology)
+	w.surroundings(t)
+	return t
+}
+
+// surroundings notes what a task's directory holds beside the store that was
+// asked for: its offsets are kept there, and whose they are follows from all
+// stores together.
+func (w *walk) surroundings(t *Task) {
+	for _, e := range w.list(t.Dir) {
+		switch {
+		case !e.isDir:
+			t.Files = append(t.Files, e.name)
+		case e.name == streams.RocksDir:
+			for _, s := range w.list(filepath.Join(t.Dir, e.name)) {
+				if s.isDir {
+					t.names = append(t.names, nameOnDisk{s.name, false})
+				}
+			}
+		default:
+			t.names = append(t.names, nameOnDisk{e.name, true})
+		}
+	}
 }
 
 // outside is the App of what lies in no application.
@@ -243,6 +265,12 @@ func (w *walk) app(dir string, list []entry) {
 
 // task reads a task's directory.
 func (w *walk) task(t *Task, list []entry) {
+	t.Files, t.names = nil, nil
+	defer func() {
+		for _, s := range t.Stores {
+			t.names = append(t.names, nameOnDisk{s.Name, s.Segmented})
+		}
+	}()
 	for _, e := range list {
 		path := filepath.Join(t.Dir, e.name)
 		switch {

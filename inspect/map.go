@@ -52,7 +52,8 @@ func MapPath(ctx context.Context, o MapOptions, sink op.Sink) (*Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	filtered := len(o.Stores) > 0 || len(o.Tasks) > 0 || len(o.Kinds) > 0
+	// Of a part of a task, what is not there means nothing.
+	filtered := len(o.Stores) > 0 || len(o.Tasks) > 0 || len(o.Kinds) > 0 || slices.Contains([]string{IsStore, IsDatabase, IsFile}, t.Is)
 	for _, a := range t.Apps {
 		app, err := mapApp(a, facts, o, filtered)
 		if err != nil {
@@ -63,6 +64,13 @@ func MapPath(ctx context.Context, o MapOptions, sink op.Sink) (*Map, error) {
 	if len(o.Kinds) > 0 {
 		if err := m.keepKinds(o.Kinds); err != nil {
 			return nil, err
+		}
+	}
+	for _, s := range t.Stores() {
+		for _, d := range s.Databases {
+			if f := facts[factKey{d.Dir, d.Only}]; f.err != nil {
+				m.Unreadable = append(m.Unreadable, Remark{Problem, f.err.Error(), d.Dir, ""})
+			}
 		}
 	}
 	for _, u := range t.Unreadable {

@@ -244,13 +244,12 @@ func (f *dbFacts) onlyFile(db *lsm.DB) {
 		f.err = err
 		return
 	}
-	var files []lsm.File
 	live := false
 	if db.Version != nil {
 		for _, fam := range db.Version.Families {
 			for _, file := range fam.Files {
 				if file.Name() == f.Only {
-					live, files, ff.Name = true, []lsm.File{file}, fam.Name
+					live, ff.Name = true, fam.Name
 					f.levels[file.Level] = MapLevel{file.Level, 1, file.Size}
 				}
 			}
@@ -259,7 +258,7 @@ func (f *dbFacts) onlyFile(db *lsm.DB) {
 	if db.Version != nil && !live {
 		f.remarks = append(f.remarks, "the MANIFEST does not name the file: it is being written, or to be deleted")
 	}
-	ff.keys = countKeys(&ff, files, false)
+	ff.keys = exactly(max(0, ff.Entries-ff.Deletes-ff.RangeDels), "of this file alone: what other files hide or add is not asked")
 	f.known = f.known && live
 	f.families = []familyFacts{ff}
 }

@@ -68,19 +68,32 @@ func tellTopology(id string, tasks []*Task, facts map[factKey]*dbFacts, offsets 
 		for tp := range offsets[t].checkpoint {
 			topics = append(topics, spec.SeenTopic{Name: tp.Topic, Subtopology: sub})
 		}
-		for _, s := range t.Stores {
-			k := seenKey{s.Name, t.Global(), s.Segmented, ""}
+		at := func(name string, segmented bool, dir string) int {
+			k := seenKey{name, t.Global(), segmented, ""}
 			if t.Name == "" {
-				k.dir = s.Dir
+				k.dir = dir
 			}
 			i, ok := index[k]
 			if !ok {
 				i = len(seen)
 				index[k] = i
-				seen = append(seen, spec.Seen{Name: s.Name, Global: t.Global(), Segmented: s.Segmented})
+				seen = append(seen, spec.Seen{Name: name, Global: t.Global(), Segmented: segmented})
 			}
-			of[s] = i
-			see(&seen[i], s, facts, offsets[t])
+			return i
+		}
+		for _, s := range t.Stores {
+			of[s] = at(s.Name, s.Segmented, s.Dir)
+			see(&seen[of[s]], s, facts, offsets[t])
+		}
+		for _, n := range t.names {
+			if slices.ContainsFunc(t.Stores, func(s *Store) bool { return s.Name == n.name && s.Segmented == n.segmented }) || t.ID == nil && !t.Global() {
+				continue
+			}
+			// Not asked for, but its line of .checkpoint is nobody else's.
+			i := at(n.name, n.segmented, "")
+			if t.ID != nil && !slices.Contains(seen[i].Tasks, *t.ID) {
+				seen[i].Tasks = append(seen[i].Tasks, *t.ID)
+			}
 		}
 	}
 	told, err := spec.Tell(id, seen, topics, sampler(facts))

@@ -273,3 +273,30 @@ func TestMapSums(t *testing.T) {
 		}
 	}
 }
+
+// TestMapOfOneStore holds that a store tells the same alone as within its
+// application: its offset lies in the task's directory, and whose a line of
+// .checkpoint is follows from all stores of the task.
+func TestMapOfOneStore(t *testing.T) {
+	for _, name := range []string{"4.0.2-opt-alos", "4.0.2-papi-alos", "4.4.0-tjoin-alos"} {
+		_, app := lsmtest.Unpack(t, name)
+		for _, want := range mapOf(t, MapOptions{Path: app}).AllStores() {
+			alone := mapOf(t, MapOptions{Path: want.Dir})
+			filtered := mapOf(t, MapOptions{Path: app, Stores: []string{want.Name}, Tasks: []string{want.Task}})
+			for how, m := range map[string]*Map{"alone": alone, "filtered": filtered} {
+				got := storeIn(t, m, want.Task, want.Name)
+				a, err := json.Marshal([]any{got.Offsets, got.Keys, got.Status, got.Position, got.Oldest})
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, err := json.Marshal([]any{want.Offsets, want.Keys, want.Status, want.Position, want.Oldest})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if string(a) != string(b) {
+					t.Errorf("%s %s/%s %s:\n%s\nwant\n%s", name, want.Task, want.Name, how, a, b)
+				}
+			}
+		}
+	}
+}
