@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,17 +60,11 @@ func (d *DB) otherManifest(l *listing, but string) (best Version, ok bool) {
 		if name == but {
 			continue
 		}
-		path := filepath.Join(d.Dir, name)
-		data, err := os.ReadFile(path)
-		var v Version
-		if err == nil {
-			v, err = parseManifest(path, data)
-		}
+		v, err := readManifestFile(filepath.Join(d.Dir, name))
 		if err != nil {
 			d.report(name, "cannot be read", err, cureRestore)
 			continue
 		}
-		v.Dir, v.Manifest = d.Dir, name
 		if !v.Torn {
 			return v, true
 		}

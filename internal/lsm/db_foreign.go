@@ -12,8 +12,7 @@ import (
 // of the MANIFEST's numbers an SST file had from its properties.
 
 const (
-	maxSniff     = 20000     // files looked at
-	maxForeign   = 256 << 20 // bytes of a file that is tried as a MANIFEST
+	maxSniff     = 20000 // files looked at
 	optionsTitle = "# This is a RocksDB option file."
 )
 
@@ -87,16 +86,10 @@ func (d *DB) readForeign(l *listing) {
 	}
 	if len(l.manifests) == 1 {
 		name := l.manifests[0]
-		path := filepath.Join(d.Dir, name)
-		data, err := readHead(path, maxForeign)
-		var v Version
-		if err == nil {
-			v, err = parseManifest(path, data)
-		}
+		v, err := readManifestFile(filepath.Join(d.Dir, name))
 		if err != nil {
 			d.report(name, "is damaged: "+unknownLive, err, cureRestore)
 		} else {
-			v.Dir, v.Manifest = d.Dir, name
 			d.setVersion(v)
 			d.nameTables(l)
 		}

@@ -73,7 +73,12 @@ func (d *DB) get(fam *Family, key []byte) ([]byte, bool, error) {
 	if best.Kind == KindPut {
 		return best.Value, true, nil
 	}
-	v, err := plainValue(best)
+	blobs := blobFiles{dir: d.Dir}
+	defer blobs.close()
+	v, err := plainValue(best, &blobs)
+	if errors.Is(err, errVanished) {
+		return nil, false, err
+	}
 	if err != nil {
 		return nil, false, &op.Error{Kind: op.KindOf(err), What: fmt.Sprintf("column family %q of %s: key %x", fam.Name, d.Dir, key), Err: err}
 	}

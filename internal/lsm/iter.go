@@ -51,6 +51,8 @@ type Iter struct {
 	valid   bool
 	pending bool // the top run still stands on cur: step it first
 	settled bool // key is where the iteration is
+	undone  bool // key is not shown yet, nor known to be deleted
+	blobs   blobFiles
 	err     error
 }
 
@@ -88,6 +90,7 @@ func (it *Iter) Close() {
 	for _, f := range it.pins {
 		_ = f.Close()
 	}
+	it.blobs.close()
 	it.m.runs, it.pins, it.active, it.valid = nil, nil, nil, false
 }
 

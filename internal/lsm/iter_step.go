@@ -64,7 +64,7 @@ func (it *Iter) searchable() bool {
 
 // begin positions every run and goes to the first entry from there.
 func (it *Iter) begin(reverse bool, to func(*run) error) bool {
-	it.err, it.valid, it.pending, it.settled = nil, false, false, false
+	it.err, it.valid, it.pending, it.settled, it.undone = nil, false, false, false, false
 	for {
 		err := it.position(reverse, to)
 		if err == nil {
@@ -140,6 +140,9 @@ func (it *Iter) resume(reverse, within bool) bool {
 	}
 	at := Entry{Key: slices.Clone(it.key), Seq: it.cur.Seq, Kind: it.cur.Kind}
 	after := append(slices.Clone(at.Key), 0)
+	if it.undone { // go on with this key itself
+		after, at.Key = at.Key, after
+	}
 	ok := false
 	switch {
 	case !within && !reverse:
@@ -190,11 +193,12 @@ func (it *Iter) stepForwardFrom(past bool) error {
 		}
 		if !past || !bytes.Equal(r.e.Key, it.key) {
 			past = true
-			it.key, it.settled = append(it.key[:0], r.e.Key...), true
+			it.key, it.settled, it.undone = append(it.key[:0], r.e.Key...), true, true
 			show, err := it.live(r, r.e)
 			if err != nil {
 				return err
 			}
+			it.undone = false
 			if show {
 				it.valid = true
 				return nil
@@ -234,13 +238,12 @@ func (it *Iter) stepBackward() error {
 		return it.stepBackwardAll()
 	}
 	for r := it.m.top(); r != nil; {
-		it.key, it.settled = append(it.key[:0], r.e.Key...), true
+		it.key, it.settled, it.undone = append(it.key[:0], r.e.Key...), true, true
 		e, from := Entry{}, r
 		for ; r != nil && bytes.Equal(r.e.Key, it.key); r = it.m.top() {
 			it.value = append(it.value[:0], r.e.Value...)
 			e, from = r.e, r
 			if err := it.advance(r); err != nil {
-				it.key = append(it.key, 0) // to go on with this key, not below it
 				return err
 			}
 		}
@@ -249,6 +252,7 @@ func (it *Iter) stepBackward() error {
 		if err != nil {
 			return err
 		}
+		it.undone = false
 		if show {
 			it.valid = true
 			return nil
@@ -309,7 +313,11 @@ func (it *Iter) live(r *run, e Entry) (bool, error) {
 	case len(it.active) > 0 && it.deleted(e.Key, e.Seq):
 		return false, nil
 	case e.Kind != KindPut:
-		v, err := plainValue(e)
+		it.blobs.dir = it.db.Dir
+		v, err := plainValue(e, &it.blobs)
+		if errors.Is(err, errVanished) {
+			return false, err
+		}
 		if err != nil {
 			return false, &op.Error{Kind: op.KindOf(err), What: fmt.Sprintf("%s: key %x", r.parts[r.at].path, e.Key), Err: err}
 		}

@@ -10,8 +10,10 @@ import (
 
 // plainValue is the value that a reader of RocksDB sees of an entry that is no
 // plain put.
-func plainValue(e Entry) ([]byte, error) {
+func plainValue(e Entry, blobs *blobFiles) ([]byte, error) {
 	switch e.Kind {
+	case KindBlobIndex:
+		return blobs.value(e.Key, e.Value)
 	case KindTimedPut: // db/seqno_to_time_mapping.cc:PackValueAndSeqno
 		if len(e.Value) < 8 {
 			return nil, op.Errorf(op.Corrupt, "timed put of %d bytes, expected at least the 8 of its sequence number", len(e.Value))
@@ -21,8 +23,6 @@ func plainValue(e Entry) ([]byte, error) {
 		return defaultColumn(e.Value)
 	case KindMerge:
 		return nil, op.Errorf(op.Failed, "holds a merge operand: its value needs the application's merge operator")
-	case KindBlobIndex:
-		return nil, op.Errorf(op.Failed, "holds a blob reference: its value is in a blob file, which is not read here")
 	}
 	return nil, op.Errorf(op.Corrupt, "entry of type %s, expected a point entry", e.Kind)
 }

@@ -101,20 +101,28 @@ func ReadManifest(dir string) (Version, error) {
 			return Version{}, err
 		}
 		path := filepath.Join(dir, name)
-		data, err := os.ReadFile(path)
+		v, err := readManifestFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			if try < manifestTries {
 				continue
 			}
 			return Version{}, corrupt(filepath.Join(dir, "CURRENT"), 0, "names %s, expected that file to exist", name)
 		}
-		if err != nil {
-			return Version{}, ioError("read MANIFEST", err)
-		}
-		v, err := parseManifest(path, data)
-		v.Dir, v.Manifest = dir, name
 		return v, err
 	}
+}
+
+// readManifestFile reads a MANIFEST by its path.
+func readManifestFile(path string) (Version, error) {
+	f, _, err := openFile(path)
+	if err != nil {
+		return Version{}, ioError("read MANIFEST", err)
+	}
+	defer f.Close()
+	v, err := replay(path, &logReader{src: f})
+	v.Dir, v.Manifest = filepath.Split(path)
+	v.Dir = filepath.Clean(v.Dir)
+	return v, err
 }
 
 // readCurrent returns the MANIFEST's name (db/manifest_ops.cc:
@@ -156,15 +164,23 @@ func currentMissing(dir string, err error) error {
 	return &op.Error{Kind: op.NotFound, What: "open database " + dir, Err: errors.New("no RocksDB database here: the directory has no CURRENT file")}
 }
 
-// parseManifest replays a MANIFEST (version_set.cc:VersionSet::Recover). Atomic
-// groups count only when they are whole (AtomicGroupReadBuffer).
+// parseManifest replays a MANIFEST held in memory.
 func parseManifest(name string, data []byte) (Version, error) {
-	l := logReader{data: data}
+	return replay(name, &logReader{data: data})
+}
+
+// replay replays a MANIFEST (version_set.cc:VersionSet::Recover). Atomic groups
+// count only when they are whole (AtomicGroupReadBuffer).
+func replay(name string, l *logReader) (Version, error) {
 	b := newBuilder()
 	var group []edit
 	var groupAt int64
 	for {
 		rec, at, ok, err := l.next()
+		var failed *fs.PathError
+		if errors.As(err, &failed) {
+			return Version{}, ioError("read MANIFEST", err)
+		}
 		if err != nil {
 			return Version{}, corrupt(name, at, "%w", err)
 		}
@@ -203,7 +219,7 @@ func parseManifest(name string, data []byte) (Version, error) {
 	v := b.version()
 	v.Torn = l.torn || len(group) > 0
 	if !b.any {
-		return v, corrupt(name, int64(len(data)), "no version edit, expected at least one")
+		return v, corrupt(name, l.base+int64(len(l.data)), "no version edit, expected at least one")
 	}
 	return v, nil
 }
