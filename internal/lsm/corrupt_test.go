@@ -55,25 +55,34 @@ func smallest(t *testing.T, dir string) string {
 // every fifth byte and all of the footer of others: everything is covered by a
 // checksum or a check.
 func TestBitFlips(t *testing.T) {
-	root, _ := unpackVariants(t)
-	for _, name := range []string{"fv2", "fv5", "fv6", "fv7", "kCRC32c-fv5", "kxxHash-fv6", "kxxHash64-fv5", "two-level", "kZSTD", "zlib-dict"} {
-		t.Run(name, func(t *testing.T) {
-			path := smallest(t, filepath.Join(root, name))
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			bad := slices.Clone(data)
-			for off := range data {
-				if name != "fv5" && name != "fv6" && off%5 != 0 && off < len(data)-footerSize {
-					continue
-				}
-				copy(bad, data)
-				bad[off] ^= 1 << (off % 8)
-				_, err := verifyTable(path, bytes.NewReader(bad), int64(len(bad)), nil, false)
-				wantCorrupt(t, fmt.Sprintf("byte %d of %d", off, len(data)), filepath.Base(path), err)
-			}
-		})
+	for archive, names := range map[string][]string{
+		"variants": {"fv2", "fv5", "fv6", "fv7", "kCRC32c-fv5", "kxxHash-fv6", "kxxHash64-fv5", "two-level", "kZSTD", "zlib-dict", "ribbon", "bloom-fv4"},
+		"older":    {"fv0", "fv1", "kZlibCompression-fv1", "kLZ4Compression-fv0"},
+		"newer":    {"separated", "separated-two-level", "uniform"},
+	} {
+		root, _ := unpack(t, archive)
+		for _, name := range names {
+			t.Run(name, func(t *testing.T) {
+				flipBits(t, smallest(t, filepath.Join(root, name)), name == "fv5" || name == "fv6")
+			})
+		}
+	}
+}
+
+func flipBits(t *testing.T, path string, every bool) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := slices.Clone(data)
+	for off := range data {
+		if !every && off%5 != 0 && off < len(data)-footerSize {
+			continue
+		}
+		copy(bad, data)
+		bad[off] ^= 1 << (off % 8)
+		_, err := verifyTable(path, bytes.NewReader(bad), int64(len(bad)), nil, false)
+		wantCorrupt(t, fmt.Sprintf("byte %d of %d", off, len(data)), filepath.Base(path), err)
 	}
 }
 

@@ -43,6 +43,27 @@ func TestNewerEntries(t *testing.T) {
 	}
 }
 
+// TestOlderEntries reads format versions 0 and 1, written by RocksDB 7.8.3 in
+// every compression: what Kafka Streams up to 2.8 left behind.
+func TestOlderEntries(t *testing.T) {
+	testEntries(t, "older", map[EntryKind]int{})
+	root, names := unpack(t, "older")
+	for _, name := range names {
+		files, err := filepath.Glob(filepath.Join(root, name, "*.sst"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		for _, f := range files {
+			x := openFor(t, f)
+			info, errs := x.Verify(ScanOptions{}, nil)
+			plain := !strings.Contains(name, "Compression") && !strings.Contains(name, "ZSTD")
+			if len(errs) > 0 || fmt.Sprint("fv", info.FormatVersion) != name[len(name)-3:] || !plain && info.Compressed == 0 {
+				t.Errorf("%s: format version %d, %d blocks compressed, %v", name, info.FormatVersion, info.Compressed, errs)
+			}
+		}
+	}
+}
+
 func testEntries(t *testing.T, archive string, kinds map[EntryKind]int) {
 	root, names := unpack(t, archive)
 	filterOf := map[string]string{"ribbon": "ribbon", "bloom-fv4": "legacy bloom", "bloom-fv5": "bloom", "prefix-bloom": "bloom", "two-level": "bloom", "two-level-fv3": "legacy bloom"}
@@ -133,10 +154,14 @@ func TestSSTDump(t *testing.T) {
 	if err != nil {
 		t.Skip("sst_dump is not installed (Debian, Ubuntu: apt-get install rocksdb-tools)")
 	}
-	root, _ := unpack(t, "entries")
-	files, err := filepath.Glob(filepath.Join(root, "*", "*.sst"))
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, archive := range []string{"entries", "older"} {
+		root, _ := unpack(t, archive)
+		list, err := filepath.Glob(filepath.Join(root, "*", "*.sst"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, list...)
 	}
 	compared := 0
 	for _, path := range files {

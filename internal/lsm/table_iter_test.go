@@ -20,12 +20,15 @@ func tables(t testing.TB) (root string, files []string) {
 	if err != nil || len(files) < 100 {
 		t.Fatalf("%d SST files, %v", len(files), err)
 	}
-	newer, _ := unpack(t, "newer")
-	more, err := filepath.Glob(filepath.Join(newer, "*", "*.sst"))
-	if err != nil || len(more) < 10 {
-		t.Fatalf("%d newer SST files, %v", len(more), err)
+	for _, archive := range []string{"newer", "older"} {
+		other, _ := unpack(t, archive)
+		more, err := filepath.Glob(filepath.Join(other, "*", "*.sst"))
+		if err != nil || len(more) < 10 {
+			t.Fatalf("%d %s SST files, %v", len(more), archive, err)
+		}
+		files = append(files, more...)
 	}
-	return root, append(files, more...)
+	return root, files
 }
 
 func openFor(t testing.TB, path string) *Table {

@@ -6,7 +6,7 @@
 // variants.tar.gz has databases with rows.txt, what RocksDB itself reads from
 // them. entries.tar.gz has databases in which snapshots keep every entry, with
 // entries.txt, what was written (see entries.go); newer.tar.gz the same in
-// forms that RocksDB 11 brought.
+// forms that RocksDB 11 brought, older.tar.gz in those it writes no more.
 //
 // It is the only program outside internal/rocks that uses RocksDB; it is not
 // part of the module's packages.
@@ -91,6 +91,36 @@ func newer() []variant {
 	}
 }
 
+// older are formats that RocksDB wrote until version 10; a newer library refuses
+// them, and their archive stays as it is (Debian's librocksdb 7.8 makes it).
+func older() []variant {
+	var out []variant
+	for _, fv := range []string{"0", "1"} {
+		out = append(out, variant{"fv" + fv, "", "checksum=kCRC32c;format_version=" + fv})
+		for _, c := range []string{"kSnappyCompression", "kZlibCompression", "kBZip2Compression", "kLZ4Compression", "kLZ4HCCompression", "kZSTD"} {
+			out = append(out, variant{c + "-fv" + fv, "compression=" + c, "checksum=kCRC32c;filter_policy=bloomfilter:10:false;format_version=" + fv})
+		}
+	}
+	return append(out, variant{"kxxHash-fv1", "", "checksum=kxxHash;format_version=1"},
+		variant{"hash-index-fv1", "prefix_extractor=fixed:3", "index_type=kHashSearch;format_version=1"})
+}
+
+// opens says whether this library makes databases of a variant.
+func opens(v variant) bool {
+	o, err := tryOptions(v)
+	if err != nil {
+		return false
+	}
+	dir, err := os.MkdirTemp("", "gen")
+	check(err)
+	defer os.RemoveAll(dir)
+	db, err := grocksdb.OpenDb(o, dir)
+	if err == nil {
+		db.Close()
+	}
+	return err == nil
+}
+
 func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: gen DIRECTORY")
@@ -100,18 +130,28 @@ func main() {
 	defer os.RemoveAll(root)
 	check(os.Mkdir(filepath.Join(root, "variants"), 0o755))
 	check(os.Mkdir(filepath.Join(root, "entries"), 0o755))
+	old := opens(older()[0])
 	for _, v := range variants() {
+		if old {
+			break // an old library knows some of them only
+		}
 		write(filepath.Join(root, "variants", v.name), v)
 		writeEntries(filepath.Join(root, "entries", v.name), v)
 	}
-	writeEntries(filepath.Join(root, "entries", "blobs"), variant{"blobs", "enable_blob_files=true;min_blob_size=16", ""})
-	archives := []string{"variants", "entries"}
-	if o, err := tryOptions(newer()[0]); err == nil {
-		o.Destroy()
-		archives = append(archives, "newer")
-		check(os.Mkdir(filepath.Join(root, "newer"), 0o755))
-		for _, v := range newer() {
-			writeEntries(filepath.Join(root, "newer", v.name), v)
+	var archives []string
+	if !old {
+		writeEntries(filepath.Join(root, "entries", "blobs"), variant{"blobs", "enable_blob_files=true;min_blob_size=16", ""})
+		archives = []string{"variants", "entries"}
+	}
+	for name, list := range map[string][]variant{"older": older(), "newer": newer()} {
+		if !opens(list[0]) {
+			fmt.Println(name + ": not with this RocksDB")
+			continue
+		}
+		archives = append(archives, name)
+		check(os.Mkdir(filepath.Join(root, name), 0o755))
+		for _, v := range list {
+			writeEntries(filepath.Join(root, name, v.name), v)
 		}
 	}
 	for _, name := range archives {
