@@ -48,7 +48,7 @@ func renderLevels(w *tableWriter, r *inspect.Levels, bars, utf8 bool) {
 			w.levelsPicture(&r.Families[i], utf8)
 		}
 	} else {
-		w.levelsGroups(r.Families)
+		w.levelsRows(r.Families)
 	}
 	if len(r.Families) > 1 {
 		t := r.Total
@@ -61,17 +61,16 @@ func renderLevels(w *tableWriter, r *inspect.Levels, bars, utf8 bool) {
 	w.fileProblems(r.Problems, notes)
 }
 
-// levelsGroups draws a table of the shapes. Names of stores may be long, so
-// each has a line of its own in a narrow table.
-func (w *tableWriter) levelsGroups(shapes []inspect.FamilyShape) {
-	w.levelsRows(shapes)
-}
-
+// levelsRows draws a table of the shapes.
 func (w *tableWriter) levelsRows(shapes []inspect.FamilyShape) {
 	columns := []column{
 		{name: "TASK"}, {name: "STORE"}, {name: "SEGMENT START", short: "SEGMENT", wide: false}, {name: "COLUMN FAMILY", short: "FAMILY"}, {name: "RUNS", right: true},
 		{name: "FILES", right: true, wide: true}, {name: "SIZE", right: true}, {name: "READ", right: true}, {name: "SPACE", right: true}, {name: "PENDING", right: true},
 		{name: "TOMBSTONES", right: true, wide: true}, {name: "OVERLAPPING", right: true, wide: true}, {name: "STYLE", wide: true}, {name: "SIZE AMP PERCENT", right: true, wide: true}, {name: "NEXT COMPACTION", wide: true},
+	}
+	apps := severalApplications(shapes, func(s *inspect.FamilyShape) string { return s.Application })
+	if apps && !w.machine() {
+		columns = append([]column{{name: "APPLICATION"}}, columns...)
 	}
 	if w.machine() {
 		columns = append(columns, column{name: "APPLICATION", wide: true}, column{name: "DATABASE", wide: true}, column{name: "ENTRIES", wide: true})
@@ -98,6 +97,8 @@ func (w *tableWriter) levelsRows(shapes []inspect.FamilyShape) {
 		}
 		if w.machine() {
 			row = append(row, s.Application, s.Database, w.count(s.Entries))
+		} else if apps {
+			row = append([]string{w.shortName(s.Application, 16)}, row...)
 		}
 		rows = append(rows, row)
 	}

@@ -12,12 +12,14 @@ import (
 	"sstool/inspect"
 	"sstool/internal/op"
 	"sstool/internal/serde"
+	"sstool/internal/streams"
 )
 
 // selectFlags are what the commands over SST files share: which stores below a
 // path are meant, in which order they are shown, and how.
 type selectFlags struct {
 	stores, tasks namesValue
+	kinds         namesValue
 	key, value    string
 	sort          choiceValue
 	out           outputFlag
@@ -29,6 +31,7 @@ func (f *selectFlags) register(cmd *cobra.Command, sorts []string, formats ...fo
 	fs := cmd.Flags()
 	fs.Var(&f.stores, "store", "only stores of these `NAMES`")
 	fs.Var(&f.tasks, "task", "only tasks of these `NAMES`, like 0_1 or global")
+	fs.Var(&f.kinds, "kind", "only stores of these `KINDS`: "+diskKinds())
 	f.sort = choiceValue{value: sorts[0], choices: sorts}
 	fs.Var(&f.sort, "sort", "order: `BY` "+strings.Join(sorts, ", "))
 	complete(cmd, "sort", sorts)
@@ -49,6 +52,13 @@ func (f *selectFlags) registerSerde(cmd *cobra.Command, values bool) {
 // selection is what the flags say of one path.
 func (f *selectFlags) selection(path string) (inspect.Selection, error) {
 	s := inspect.Selection{Path: path, Stores: f.stores, Tasks: f.tasks}
+	for _, name := range f.kinds {
+		k, err := streams.ParseKind(name)
+		if err != nil {
+			return s, err
+		}
+		s.Kinds = append(s.Kinds, k)
+	}
 	for _, x := range []struct {
 		flag, text string
 		to         *serde.Serde
@@ -115,10 +125,7 @@ func placeText(p inspect.Place) string {
 	if p.Store == "" {
 		return p.Database
 	}
-	parts := []string{p.Store}
-	if p.Task != "" {
-		parts = []string{p.Task, p.Store}
-	}
+	parts := strings.Fields(p.Task + " " + p.Store)
 	if p.Segment != nil {
 		parts = append(parts, "segment", p.Segment.Format("2006-01-02T15:04:05.999Z07:00"))
 	}
@@ -135,6 +142,25 @@ func cut(s string, n int) string {
 	}
 	r := []rune(s)
 	return string(r[:n-1]) + "…"
+}
+
+// shortName is a name, cut to fit a narrow table.
+func (w *tableWriter) shortName(s string, n int) string {
+	if w.format == formatTable {
+		return cut(s, n)
+	}
+	return s
+}
+
+// severalApplications says whether rows are of more than one, so that they
+// have to be told apart.
+func severalApplications[R any](rows []R, of func(*R) string) bool {
+	for i := range rows {
+		if of(&rows[i]) != of(&rows[0]) {
+			return true
+		}
+	}
+	return false
 }
 
 // keySpan is the range of a file's keys, cut to fit; wide shows all of it.

@@ -58,6 +58,7 @@ func (w *tableWriter) sstGroups(r *inspect.SSTFiles) {
 		}
 		groups[key] = append(groups[key], f)
 	}
+	apps := severalApplications(r.Files, func(f *inspect.SSTFile) string { return f.Application })
 	for i, key := range order {
 		files := groups[key]
 		if i > 0 {
@@ -67,7 +68,11 @@ func (w *tableWriter) sstGroups(r *inspect.SSTFiles) {
 		if family == "" {
 			family = "column family unknown"
 		}
-		w.line("%s: %s", printable(placeText(files[0].Place)), printable(family))
+		place := placeText(files[0].Place)
+		if apps {
+			place = files[0].Application + " " + place
+		}
+		w.line("%s: %s", printable(place), printable(family))
 		w.sstRows(files)
 		for _, f := range files {
 			w.sstProperties(&f, f.Name)

@@ -102,7 +102,11 @@ func renderTombstones(w *tableWriter, r *inspect.Tombstones, rows []tombstoneRow
 }
 
 func (w *tableWriter) tombstoneTable(rows []tombstoneRow, by string) {
+	apps := severalApplications(rows, func(r *tombstoneRow) string { return r.Application })
 	columns := []column{{name: "TASK"}, {name: "STORE"}}
+	if apps && !w.machine() {
+		columns = append([]column{{name: "APPLICATION"}}, columns...)
+	}
 	if by != "store" {
 		columns = append(columns, column{name: "SEGMENT START", wide: true}, column{name: "COLUMN FAMILY", short: "FAMILY"})
 	}
@@ -125,7 +129,11 @@ func (w *tableWriter) tombstoneTable(rows []tombstoneRow, by string) {
 	}
 	var out [][]string
 	for i := range rows {
-		out = append(out, w.tombstoneCells(&rows[i], by))
+		cells := w.tombstoneCells(&rows[i], by)
+		if apps && !w.machine() {
+			cells = append([]string{w.shortName(rows[i].Application, 16)}, cells...)
+		}
+		out = append(out, cells)
 	}
 	w.table(columns, out)
 }

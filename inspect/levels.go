@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -80,6 +79,7 @@ type SortedRun struct {
 	Created     *time.Time `json:"newest_file_created"`
 
 	ranges      []fileRange
+	epoch       uint64 // of a file of level 0; 0 in all when older than RocksDB 7.10
 	compensated int64
 }
 
@@ -107,27 +107,25 @@ func InspectLevels(ctx context.Context, o LevelsOptions, sink op.Sink) (*Levels,
 		return nil, err
 	}
 	res := &Levels{Path: o.Select.Path}
-	var dbs []opened
-	res.Problems, err = openAll(ctx, all, o.Parallel, func(d opened) error {
+	shapes := make([][]FamilyShape, len(all))
+	notes := make([]string, len(all))
+	meter := newFileMeter(sink, "databases", int64(len(all)))
+	res.Problems, err = eachDatabase(ctx, all, o.Parallel, func(i int, d *opened) (problems []FileProblem) {
 		if d.db.Version == nil {
-			res.Notes = append(res.Notes, fmt.Sprintf("%s: levels unknown, no MANIFEST tells them", d.Database))
+			notes[i] = d.Database + ": levels unknown, no MANIFEST tells them"
 			return nil
 		}
-		dbs = append(dbs, d)
-		return nil
+		shapes[i], problems = shapesOf(d, o.Now)
+		meter.add(1, d.db.LiveSize)
+		return problems
 	})
 	if err != nil {
 		return nil, err
 	}
-	shapes := make([][]FamilyShape, len(dbs))
-	problems := make([][]FileProblem, len(dbs))
-	meter := newFileMeter(sink, "databases", int64(len(dbs)))
-	forEach(ctx, len(dbs), o.Parallel, func(i int) {
-		shapes[i], problems[i] = shapesOf(&dbs[i], o.Now)
-		meter.add(1, dbs[i].db.LiveSize)
-	})
-	for i := range dbs {
-		res.Problems = append(res.Problems, problems[i]...)
+	for i := range all {
+		if notes[i] != "" {
+			res.Notes = append(res.Notes, notes[i])
+		}
 		for _, s := range shapes[i] {
 			if s.Files == 0 {
 				res.Empty++
@@ -142,7 +140,7 @@ func InspectLevels(ctx context.Context, o LevelsOptions, sink op.Sink) (*Levels,
 			}
 		}
 	}
-	return res, ctx.Err()
+	return res, nil
 }
 
 // shapesOf are the families of one database.
@@ -189,7 +187,7 @@ func (s *FamilyShape) build(fam *lsm.Family, infos []lsm.TableInfo) {
 		if r == nil || f.Level == 0 {
 			r = &SortedRun{Level: f.Level, SmallestSeq: f.SmallestSeq}
 			if f.Level == 0 {
-				r.File = f.Name()
+				r.File, r.epoch = f.Name(), f.Epoch
 			}
 			byLevel[f.Level] = r
 			runs = append(runs, r)
@@ -202,7 +200,7 @@ func (s *FamilyShape) build(fam *lsm.Family, infos []lsm.TableInfo) {
 		s.Tombstones += info.Deletes
 	}
 	slices.SortStableFunc(runs, func(a, b *SortedRun) int {
-		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(b.LargestSeq, a.LargestSeq))
+		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(b.epoch, a.epoch), cmp.Compare(b.LargestSeq, a.LargestSeq))
 	})
 	for _, r := range runs {
 		r.finish(&s.Place, fam)

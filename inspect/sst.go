@@ -92,78 +92,80 @@ type SSTFile struct {
 // end of each file is read, and the two blocks with its first and last key.
 // What is corrupt is told in Problems; the result is complete all the same.
 func InspectSST(ctx context.Context, o SSTOptions, sink op.Sink) (*SSTFiles, error) {
-	res := &SSTFiles{}
-	var files []tableFile
-	named := false // by the user: then a file that is gone is an error
+	var all []located
 	for _, sel := range o.Select {
-		all, err := sel.locate(ctx)
+		some, err := sel.locate(ctx)
 		if err != nil {
 			return nil, err
 		}
-		problems, err := openAll(ctx, all, o.Parallel, func(d opened) error {
-			files = append(files, d.files()...)
-			named = named || d.only != ""
-			return nil
-		})
-		if err != nil {
-			return nil, err
+		all = append(all, some...)
+	}
+	res := &SSTFiles{}
+	inner, stop := context.WithCancel(ctx)
+	defer stop()
+	found := make([][]SSTFile, len(all))
+	meter := newFileMeter(sink, "files", 0)
+	problems, err := eachDatabase(inner, all, o.Parallel, func(i int, d *opened) []FileProblem {
+		files, problems := inspectFiles(inner, d, o, meter)
+		found[i] = files
+		if o.Verify && !o.KeepGoing && corruptAmong(problems) {
+			stop()
 		}
-		for _, p := range problems {
-			p.fatal = p.fatal || o.Verify && p.kind == op.Corrupt // a database that lost files does not verify
-			if !slices.Contains(res.Problems, p) {
-				res.Problems = append(res.Problems, p)
-			}
+		return problems
+	})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	for _, p := range problems {
+		p.fatal = p.fatal || o.Verify && p.kind == op.Corrupt // a database that lost files does not verify
+		if !slices.Contains(res.Problems, p) {
+			res.Problems = append(res.Problems, p)
 		}
 	}
-	if len(files) == 0 && len(res.Problems) == 0 {
+	for _, f := range slices.Concat(found...) {
+		res.Files = append(res.Files, f)
+		if f.Error == "" {
+			res.Total.add(&f)
+		}
+	}
+	switch {
+	case err != nil:
+		res.Notes = append(res.Notes, "stopped at the first corrupt file; --keep-going looks at all")
+	case len(res.Files) == 0 && len(res.Problems) == 0:
 		res.Notes = append(res.Notes, "no SST file yet: nothing was flushed to disk")
-	}
-	if err := res.read(ctx, o, files, named, sink); err != nil {
-		return nil, err
 	}
 	return res, nil
 }
 
-// read fills in the files, several at a time, in order.
-func (res *SSTFiles) read(ctx context.Context, o SSTOptions, files []tableFile, named bool, sink op.Sink) error {
-	type one struct {
-		file     SSTFile
-		problems []FileProblem
-		gone     bool
-	}
-	out := make([]one, len(files))
+// inspectFiles reads the files of one database, several at a time, until one
+// is found corrupt that should not be.
+func inspectFiles(ctx context.Context, d *opened, o SSTOptions, meter *fileMeter) (out []SSTFile, problems []FileProblem) {
+	files := d.files()
+	list := make([]SSTFile, len(files))
+	found := make([][]FileProblem, len(files))
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	meter := newFileMeter(sink, "files", int64(len(files)))
 	forEach(ctx, len(files), o.Parallel, func(i int) {
 		f := &files[i]
-		r := &out[i]
-		r.file, r.gone, r.problems = inspectFile(f, o)
-		if r.gone && (named || f.live == nil && f.in.only != "") {
-			r.problems = append(r.problems, FileProblem{Path: f.path, What: "does not exist", fatal: true, kind: op.NotFound})
+		var gone bool
+		list[i], gone, found[i] = inspectFile(f, o)
+		if gone {
+			list[i].Path = ""
+			if d.only != "" {
+				found[i] = append(found[i], FileProblem{Path: f.path, What: "does not exist", fatal: true, kind: op.NotFound})
+			}
 		}
-		meter.add(1, r.file.Size)
-		if o.Verify && !o.KeepGoing && corruptAmong(r.problems) {
+		meter.add(1, list[i].Size)
+		if o.Verify && !o.KeepGoing && corruptAmong(found[i]) {
 			stop()
 		}
 	})
-	stopped := ctx.Err() != nil
-	for i := range out {
-		r := &out[i]
-		res.Problems = append(res.Problems, r.problems...)
-		if r.gone || r.file.Path == "" {
-			continue
-		}
-		res.Files = append(res.Files, r.file)
-		if r.file.Error == "" {
-			res.Total.add(&r.file)
+	for i := range list {
+		if list[i].Path != "" { // else gone, or not looked at
+			out = append(out, list[i])
 		}
 	}
-	if stopped && corruptAmong(res.Problems) {
-		res.Notes = append(res.Notes, "stopped at the first corrupt file; --keep-going looks at all")
-		return nil
-	}
-	return ctx.Err()
+	return out, slices.Concat(found...)
 }
 
 func (t *SSTTotal) add(f *SSTFile) {

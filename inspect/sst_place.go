@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -85,6 +86,7 @@ func corruptAmong(problems []FileProblem) bool {
 type Selection struct {
 	Path          string
 	Stores, Tasks []string
+	Kinds         []streams.Kind
 	Key, Value    serde.Serde // of what the application wrote; nil: text or hexadecimal
 }
 
@@ -99,7 +101,7 @@ type located struct {
 func (s Selection) locate(ctx context.Context) ([]located, error) {
 	tree, err := Find(ctx, s.Path)
 	if err != nil {
-		if l, ok := foreign(s.Path); ok && len(s.Stores)+len(s.Tasks) == 0 {
+		if l, ok := foreign(s.Path); ok && len(s.Stores)+len(s.Tasks)+len(s.Kinds) == 0 {
 			l.keys, l.values = s.Key, s.Value
 			return []located{l}, nil
 		}
@@ -111,6 +113,9 @@ func (s Selection) locate(ctx context.Context) ([]located, error) {
 	kinds := storeKinds(ctx, tree)
 	var out []located
 	for _, st := range tree.Stores() {
+		if len(s.Kinds) > 0 && !slices.Contains(s.Kinds, streams.Kind(kinds[kindKey{st.Task.App, st.Name}])) {
+			continue
+		}
 		for _, d := range st.Databases {
 			p := Place{Application: st.Task.App.ID, Task: st.Task.Name, Database: d.Dir, keys: s.Key, values: s.Value}
 			if p.inStreams() || st.Segmented {
@@ -122,6 +127,9 @@ func (s Selection) locate(ctx context.Context) ([]located, error) {
 			}
 			out = append(out, located{p, d.Only})
 		}
+	}
+	if len(out) == 0 && len(s.Kinds) > 0 {
+		return nil, op.Errorf(op.NotFound, "no store of kind %s there, as far as kinds are certain", strings.Trim(fmt.Sprint(s.Kinds), "[]"))
 	}
 	return out, nil
 }
@@ -191,44 +199,36 @@ type opened struct {
 	db *lsm.DB
 }
 
-// open looks at every database, on several goroutines at once, and calls each
-// with them in order. What cannot be opened, or is not whole, is a problem; a
-// database that a running application removed meanwhile is left out.
-func openAll(ctx context.Context, all []located, parallel int, each func(o opened) error) ([]FileProblem, error) {
-	type result struct {
-		db  *lsm.DB
-		err error
-	}
-	results := make([]result, len(all))
+// eachDatabase opens every database, several at a time, and hands each to fn
+// with its place in the list; none is kept. What cannot be opened, or is not
+// whole, is a problem; a database that a running application removed meanwhile
+// is left out.
+func eachDatabase(ctx context.Context, all []located, parallel int, fn func(i int, o *opened) []FileProblem) ([]FileProblem, error) {
+	found := make([][]FileProblem, len(all))
 	forEach(ctx, len(all), parallel, func(i int) {
 		db, err := lsm.OpenDB(all[i].Database)
-		results[i] = result{db, err}
+		switch {
+		case err == nil:
+			found[i] = append(databaseProblems(db), fn(i, &opened{all[i], db})...)
+		case op.KindOf(err) != op.NotFound:
+			found[i] = []FileProblem{problemOf(all[i].Database, err)}
+		}
 	})
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	return slices.Concat(found...), ctx.Err()
+}
+
+// databaseProblems are what is not as it should be in a database's directory.
+func databaseProblems(db *lsm.DB) (out []FileProblem) {
+	for _, p := range db.Problems {
+		path := filepath.Join(db.Dir, p.File)
+		what := strings.TrimPrefix(strings.ReplaceAll(p.String(), path+": ", ""), p.File+" ")
+		kind := op.KindOf(p.Err)
+		if slices.ContainsFunc(db.Missing, func(f lsm.File) bool { return f.Name() == p.File }) {
+			kind = op.Corrupt
+		}
+		out = append(out, FileProblem{Path: path, What: what, Cure: p.Cure, kind: kind})
 	}
-	var problems []FileProblem
-	for i, r := range results {
-		if r.err != nil {
-			if op.KindOf(r.err) != op.NotFound {
-				problems = append(problems, problemOf(all[i].Database, r.err))
-			}
-			continue
-		}
-		for _, p := range r.db.Problems {
-			path := filepath.Join(r.db.Dir, p.File)
-			what := strings.TrimPrefix(strings.ReplaceAll(p.String(), path+": ", ""), p.File+" ")
-			kind := op.KindOf(p.Err)
-			if slices.ContainsFunc(r.db.Missing, func(f lsm.File) bool { return f.Name() == p.File }) {
-				kind = op.Corrupt
-			}
-			problems = append(problems, FileProblem{Path: path, What: what, Cure: p.Cure, kind: kind})
-		}
-		if err := each(opened{all[i], r.db}); err != nil {
-			return problems, err
-		}
-	}
-	return problems, nil
+	return out
 }
 
 // forEach calls fn with 0 … n-1 on several goroutines, until the context ends.

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -43,23 +44,23 @@ func ScanSST(ctx context.Context, o SSTScanOptions, fn func(*SSTEntry) error) (*
 		if err != nil {
 			return res, err
 		}
-		problems, err := openAll(ctx, all, 1, func(d opened) error {
+		var failed error
+		problems, err := eachDatabase(ctx, all, 1, func(_ int, d *opened) []FileProblem {
 			for _, f := range d.files() {
+				if failed != nil {
+					break
+				}
 				err := res.file(ctx, &f, o.Limit, o.KeepGoing, fn)
-				if isCorrupt(err) {
+				if isCorrupt(err) && o.KeepGoing {
 					res.Problems = append(res.Problems, problemOf(f.path, err))
-					if o.KeepGoing {
-						continue
-					}
+					err = nil
 				}
-				if err != nil {
-					return err
-				}
+				failed = err
 			}
 			return nil
 		})
 		res.Problems = append(res.Problems, problems...)
-		if err != nil {
+		if err = cmp.Or(failed, err); err != nil {
 			return res, err
 		}
 	}

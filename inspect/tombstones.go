@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"sstool/internal/lsm"
@@ -75,6 +77,8 @@ type StoreTombstones struct {
 	Database    string `json:"database"` // outside of Kafka Streams, where there is no store
 	Databases   int    `json:"databases"`
 	TombstoneCounts
+
+	periodic map[int64]bool // periodic_compaction_seconds of its families
 }
 
 // FamilyTombstones are those of one column family of one database.
@@ -164,43 +168,35 @@ func InspectTombstones(ctx context.Context, o TombstonesOptions, sink op.Sink) (
 		return nil, err
 	}
 	res := &Tombstones{Path: o.Select.Path}
-	type job struct {
-		db  opened
-		fam *lsm.Family
-	}
-	var jobs []job
-	res.Problems, err = openAll(ctx, all, o.Parallel, func(d opened) error {
-		res.Obsolete.add(d.db)
-		if d.db.Version == nil {
-			jobs = append(jobs, job{d, nil})
-			return nil
-		}
-		for i := range d.db.Version.Families {
-			if fam := &d.db.Version.Families[i]; len(fam.Files) > 0 {
-				jobs = append(jobs, job{d, fam})
+	found := make([][]FamilyTombstones, len(all))
+	obsolete := make([]Obsolete, len(all))
+	meter := newFileMeter(sink, "entries", 0)
+	res.Problems, err = eachDatabase(ctx, all, o.Parallel, func(i int, d *opened) (problems []FileProblem) {
+		obsolete[i].add(d.db)
+		families := []*lsm.Family{nil} // the live set is unknown
+		if v := d.db.Version; v != nil {
+			families = families[:0]
+			for j := range v.Families {
+				families = append(families, &v.Families[j])
 			}
 		}
-		return nil
+		for _, fam := range families {
+			s := newFamilyScan(d, fam, o, meter)
+			if f := s.run(ctx); f != nil && f.Files > 0 {
+				found[i] = append(found[i], *f)
+			}
+			problems = append(problems, s.problems...)
+		}
+		return problems
 	})
 	if err != nil {
 		return nil, err
 	}
-	families := make([]*FamilyTombstones, len(jobs))
-	problems := make([][]FileProblem, len(jobs))
-	meter := newFileMeter(sink, "entries", 0)
-	forEach(ctx, len(jobs), o.Parallel, func(i int) {
-		f := newFamilyScan(&jobs[i].db, jobs[i].fam, o, meter)
-		families[i] = f.run(ctx)
-		problems[i] = f.problems
-	})
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	for i, f := range families {
-		res.Problems = append(res.Problems, problems[i]...)
-		if f != nil && f.Files > 0 {
-			res.Families = append(res.Families, *f)
-		}
+	res.Families = slices.Concat(found...)
+	for _, x := range obsolete {
+		res.Obsolete.Files += x.Files
+		res.Obsolete.Bytes += x.Bytes
+		res.Obsolete.Period = cmp.Or(res.Obsolete.Period, x.Period)
 	}
 	res.sum(o)
 	res.advise()

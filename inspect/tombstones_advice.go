@@ -100,21 +100,13 @@ func (t *Tombstones) advisePeriodic() {
 		t.Advice = append(t.Advice, Advice{
 			Option: "periodic_compaction_seconds", Text: text,
 			Stores: t.worst(func(s *StoreTombstones) float64 {
-				if s.Share < worthMentioning || !t.has(s, v) {
+				if s.Share < worthMentioning || !s.periodic[v] {
 					return 0
 				}
 				return float64(s.Tombstones)
 			}),
 		})
 	}
-}
-
-// has says whether a family of the store is compacted every v seconds.
-func (t *Tombstones) has(s *StoreTombstones, v int64) bool {
-	return slices.ContainsFunc(t.Families, func(f FamilyTombstones) bool {
-		return f.Application == s.Application && f.Task == s.Task && f.Store == s.Store && (s.Database == "" || s.Database == f.Database) &&
-			f.Periodic != nil && *f.Periodic == v && !isOffsets(f.Family)
-	})
 }
 
 // worst names up to three stores with the largest figure above 0.

@@ -39,6 +39,9 @@ func (s *familyScan) run(ctx context.Context) *FamilyTombstones {
 		s.unknown()
 		return s.out
 	}
+	if len(s.fam.Files) == 0 {
+		return nil
+	}
 	s.out.Family, s.files = s.fam.Name, slices.Clone(s.fam.Files)
 	s.infos, s.problems = infosOf(s.in, s.fam)
 	for i, f := range s.files {
@@ -205,7 +208,7 @@ func (s *familyScan) bottom() []bool {
 	deepest, oldest := 0, 0
 	for i, f := range s.files {
 		deepest = max(deepest, f.Level)
-		if f.LargestSeq < s.files[oldest].LargestSeq {
+		if o := s.files[oldest]; f.Epoch < o.Epoch || f.Epoch == o.Epoch && f.LargestSeq < o.LargestSeq {
 			oldest = i
 		}
 	}

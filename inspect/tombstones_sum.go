@@ -154,11 +154,14 @@ func (t *Tombstones) sum(o TombstonesOptions) {
 		if !ok {
 			j = len(t.Stores)
 			at[k] = j
-			t.Stores = append(t.Stores, StoreTombstones{Application: f.Application, Task: f.Task, Store: f.Store, StoreKind: f.StoreKind, Database: k.db})
+			t.Stores = append(t.Stores, StoreTombstones{Application: f.Application, Task: f.Task, Store: f.Store, StoreKind: f.StoreKind, Database: k.db, periodic: map[int64]bool{}})
 		}
 		if !seen[f.Database] {
 			seen[f.Database] = true
 			t.Stores[j].Databases++
+		}
+		if f.Periodic != nil && !isOffsets(f.Family) {
+			t.Stores[j].periodic[*f.Periodic] = true
 		}
 		t.Stores[j].add(&f.TombstoneCounts)
 		t.Total.add(&f.TombstoneCounts)
