@@ -39,12 +39,9 @@ func (a *app) newRowsOutput(f format, kind string, count bool) *rowsOutput {
 
 // row writes one row; its error is that of stdout.
 func (w *rowsOutput) row(row *inspect.Row) error {
-	var v any = row.Result
-	switch {
-	case w.format == formatTable || w.format == formatCSV:
+	if w.format == formatTable || w.format == formatCSV {
+		row.Decode()
 		return failedWrite(w.cells(row))
-	case !row.Queried:
-		v = row.Object()
 	}
 	w.line = w.line[:0]
 	if w.format == formatJSON {
@@ -54,7 +51,11 @@ func (w *rowsOutput) row(row *inspect.Row) error {
 			w.line = append(w.line, ",\n"...)
 		}
 	}
-	w.line = serde.AppendJSON(w.line, v)
+	if row.Queried {
+		w.line = serde.AppendJSON(w.line, row.Result)
+	} else {
+		w.line = row.AppendJSON(w.line)
+	}
 	if w.format == formatJSONL {
 		w.line = append(w.line, '\n')
 	}

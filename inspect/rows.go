@@ -218,27 +218,34 @@ func (p *pass) show(row *Row) error {
 	if p.count {
 		return p.counted()
 	}
-	row.KeysOnly = p.keys
-	if !p.r.decode(row) {
-		p.res.Undecoded++
-		if p.res.FirstError == "" {
-			p.res.FirstError = row.firstError()
-		}
-	}
+	row.KeysOnly, row.rows, row.decoded, row.failed = p.keys, p.r, false, ""
 	if p.query == nil {
 		if err := p.fn(row); err != nil {
 			return err
 		}
+		p.undecoded(row)
 		return p.counted()
 	}
 	row.Queried = true
-	return p.query.Run(p.ctx, row.Object(), func(v any) error {
+	in := row.Object()
+	p.undecoded(row)
+	return p.query.Run(p.ctx, in, func(v any) error {
 		row.Result = v
 		if err := p.fn(row); err != nil {
 			return err
 		}
 		return p.counted()
 	})
+}
+
+// undecoded counts a row that was shown as bytes where a decoder was stated.
+func (p *pass) undecoded(row *Row) {
+	if row.failed == "" {
+		return
+	}
+	if p.res.Undecoded++; p.res.FirstError == "" {
+		p.res.FirstError = row.failed
+	}
 }
 
 func (p *pass) counted() error {

@@ -34,12 +34,16 @@ type Row struct {
 	KeysOnly bool // the value is left out
 	Queried  bool // a query was asked for: Result is what it gave
 	Result   any
+
+	rows    *Rows
+	decoded bool   // Data of all cells is filled
+	failed  string // the first part that its decoder does not fit
 }
 
 // Cell is a key or a value: bytes and what they mean.
 type Cell struct {
 	Bytes []byte // nil is null
-	Data  any    // decoded, see serde.Serde
+	Data  any    // decoded, see serde.Serde; after Row.Decode
 	Err   string // why the decoder does not fit; Data is hexadecimal then
 }
 
@@ -57,24 +61,17 @@ func side(left bool) string {
 	return "right"
 }
 
-// firstError is the first reason that a part of the row could not be decoded.
-func (r *Row) firstError() string {
-	for _, c := range []struct{ what, err string }{{"key", r.Key.Err}, {"foreign key", r.ForeignKey.Err}, {"value", r.Value.Err}} {
-		if c.err != "" {
-			return c.what + " " + hex.EncodeToString(r.Key.Bytes) + ": " + c.err
-		}
+// fail notes that a part of the row could not be decoded.
+func (r *Row) fail(what, why string) {
+	if r.failed == "" {
+		r.failed = what + " of key " + hex.EncodeToString(r.Key.Bytes) + ": " + why
 	}
-	for _, e := range r.List {
-		if e.Err != "" {
-			return "value of key " + hex.EncodeToString(r.Key.Bytes) + ": " + e.Err
-		}
-	}
-	return ""
 }
 
 // Object is the row as JSON has it: decoded parts with their bytes as hex
 // beside them.
 func (r *Row) Object() serde.Object {
+	r.Decode()
 	o := make(serde.Object, 0, 16)
 	add := func(name string, v any) { o = append(o, serde.Field{Name: name, Value: v}) }
 	times := func(name string, t *int64) {
@@ -223,51 +220,63 @@ func (c *column) decoder() Decoder {
 	return Decoder{c.serde.Name(), c.guess}
 }
 
-// decode fills a cell; false when the decoder does not fit. A guess that does
-// not fit is no error: it was one.
-func (c *column) decode(cell *Cell) bool {
-	cell.Err = ""
-	if cell.Bytes == nil {
-		cell.Data = nil
-		return true
+// decode fills a cell. A guess that does not fit is no error: it was one.
+func (c *column) decode(cell *Cell) {
+	if cell.Data = nil; cell.Bytes == nil {
+		return
 	}
 	if c.serde != nil {
 		v, err := c.serde.Decode(cell.Bytes)
 		if err == nil {
 			cell.Data = v
-			return true
+			return
 		}
-		if !c.guess {
-			cell.Err = c.serde.Name() + ": " + err.Error()
-		}
+		cell.Err = c.misfit(err)
 	}
 	cell.Data = "0x" + hex.EncodeToString(cell.Bytes)
-	return cell.Err == ""
 }
 
-// decode decodes the row's cells; false when a stated decoder does not fit.
-func (r *Rows) decode(row *Row) bool {
-	ok := row.Key.Err == "" && row.Value.Err == ""
-	if row.Key.Err == "" {
-		ok = r.key.decode(&row.Key) && ok
+// misfit is what a cell says whose decoder does not fit.
+func (c *column) misfit(err error) string {
+	if c.guess {
+		return ""
+	}
+	return c.serde.Name() + ": " + err.Error()
+}
+
+// Decode fills the Data of all cells.
+func (r *Row) Decode() {
+	if r.decoded {
+		return
+	}
+	r.decoded = true
+	r.decodeCell("key", &r.rows.key, &r.Key)
+	if r.Kind == streams.FKSubscription {
+		r.decodeCell("foreign key", &r.rows.foreign, &r.ForeignKey)
+	}
+	if r.Subscription != nil || r.KeysOnly {
+		return
+	}
+	if r.List == nil {
+		r.decodeCell("value", &r.rows.value, &r.Value)
+		return
+	}
+	for i := range r.List {
+		r.decodeCell("value", &r.rows.value, &r.List[i].Cell)
+	}
+}
+
+// decodeCell decodes a cell, unless it is known already that it is not what
+// the kind of the store says.
+func (r *Row) decodeCell(what string, c *column, cell *Cell) {
+	if cell.Err != "" {
+		cell.Data = "0x" + hex.EncodeToString(cell.Bytes)
 	} else {
-		row.Key.Data = "0x" + hex.EncodeToString(row.Key.Bytes)
+		c.decode(cell)
 	}
-	if row.Kind == streams.FKSubscription {
-		ok = r.foreign.decode(&row.ForeignKey) && ok
+	if cell.Err != "" {
+		r.fail(what, cell.Err)
 	}
-	switch {
-	case row.Subscription != nil || row.KeysOnly:
-	case row.List != nil:
-		for i := range row.List {
-			ok = r.value.decode(&row.List[i].Cell) && ok
-		}
-	case row.Value.Err != "":
-		row.Value.Data = "0x" + hex.EncodeToString(row.Value.Bytes)
-	default:
-		ok = r.value.decode(&row.Value) && ok
-	}
-	return ok
 }
 
 // fillKey takes the key of a row or record apart.

@@ -25,7 +25,11 @@ func scanAll(t *testing.T, r *Rows, o RowsScan) []string {
 	t.Helper()
 	var out []string
 	res, err := r.Scan(context.Background(), o, func(row *Row) error {
+		short := string(row.AppendJSON(nil))
 		out = append(out, string(serde.AppendJSON(nil, row.Object())))
+		if short != out[len(out)-1] {
+			t.Errorf("%s\nthe short way: %s", out[len(out)-1], short)
+		}
 		return nil
 	})
 	if err != nil {
@@ -304,7 +308,7 @@ func TestVersions(t *testing.T) {
 	ctx := context.Background()
 	get := func(o RowsGet) (out []Row) {
 		t.Helper()
-		_, err := r.Get(ctx, o, func(row *Row) error { out = append(out, *row); return nil })
+		_, err := r.Get(ctx, o, func(row *Row) error { row.Decode(); out = append(out, *row); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -138,6 +138,35 @@ func TestSafe(t *testing.T) {
 	}
 }
 
+func TestAppendHex(t *testing.T) {
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	if got := string(AppendHex([]byte("x"), "0x", all)); got != `x"0x`+hex.EncodeToString(all)+`"` {
+		t.Error(got)
+	}
+	if got := string(AppendHex(nil, "", nil)); got != "null" {
+		t.Error(got)
+	}
+}
+
+// TestPlain8 tries every byte at every place, among plain ones and others.
+func TestPlain8(t *testing.T) {
+	for c := range 256 {
+		for at := range 8 {
+			for _, rest := range []string{"abcdefgh", "        ", "~~~~~~~~", "!!!!!!!!", "########", "[[[[[[[["} {
+				b := []byte(rest)
+				b[at] = byte(c)
+				want := c >= ' ' && c < 0x7f && c != '"' && c != '\\'
+				if got := plain8(string(b)); got != want {
+					t.Fatalf("%q is plain: %t", b, got)
+				}
+			}
+		}
+	}
+}
+
 func TestTime(t *testing.T) {
 	for ms, want := range map[Time]string{0: "1970-01-01T00:00:00.000Z", 1795939200123: "2026-11-29T08:00:00.123Z", -1: "1969-12-31T23:59:59.999Z",
 		1<<63 - 1: "9223372036854775807", -1 << 63: "-9223372036854775808"} {
@@ -252,6 +281,9 @@ func FuzzDecode(f *testing.F) {
 				continue
 			}
 			out := AppendJSON(nil, v)
+			if short, err := AppendDecoded(nil, s, b); err != nil || !bytes.Equal(short, out) {
+				t.Errorf("%s of %x the short way: %s (%v), want %s", name, b, short, err, out)
+			}
 			if !json.Valid(out) || !isText(out) {
 				t.Errorf("%s of %x: %q", name, b, out)
 			}

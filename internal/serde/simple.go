@@ -4,11 +4,13 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // simpleSerde is a serde without arguments.
@@ -22,13 +24,33 @@ func (s simpleSerde) Name() string                       { return s.name }
 func (s simpleSerde) Decode(b []byte) (any, error)       { return s.decode(b) }
 func (s simpleSerde) Encode(text string) ([]byte, error) { return s.encode(text) }
 
+// stringSerde is StringSerializer: UTF-8.
+type stringSerde struct{ simpleSerde }
+
+func (stringSerde) appendJSON(dst, b []byte) ([]byte, error) {
+	if !utf8.Valid(b) {
+		return dst, errNotUTF8
+	}
+	return appendString(dst, unsafe.String(unsafe.SliceData(b), len(b))), nil
+}
+
+// longSerde is LongSerializer: 8 bytes, big-endian, as all numbers.
+type longSerde struct{ simpleSerde }
+
+func (longSerde) appendJSON(dst, b []byte) ([]byte, error) {
+	if len(b) != 8 {
+		return dst, wrongSize(b, 8)
+	}
+	return strconv.AppendInt(dst, int64At(b, 0), 10), nil
+}
+
 // simple is the serde of a name, nil when there is none.
 func simple(name string) Serde {
 	switch name {
-	case "string": // StringSerializer, UTF-8
-		return simpleSerde{name, decodeString, encodeString}
-	case "long": // LongSerializer: 8 bytes, big-endian, as all numbers
-		return simpleSerde{name, number(8, func(b []byte) any { return int64(binary.BigEndian.Uint64(b)) }), whole(64)}
+	case "string":
+		return stringSerde{simpleSerde{name, decodeString, encodeString}}
+	case "long":
+		return longSerde{simpleSerde{name, number(8, func(b []byte) any { return int64At(b, 0) }), whole(64)}}
 	case "int": // IntegerSerializer
 		return simpleSerde{name, number(4, func(b []byte) any { return int64(int32(binary.BigEndian.Uint32(b))) }), whole(32)}
 	case "short": // ShortSerializer
@@ -60,18 +82,20 @@ func simple(name string) Serde {
 // Hex is the serde that fits any bytes.
 func Hex() Serde { return simple("hex") }
 
+var errNotUTF8 = errors.New("not UTF-8")
+
 func wrongSize(b []byte, want int) error { return fmt.Errorf("%d bytes, expected %d", len(b), want) }
 
 func decodeString(b []byte) (any, error) {
 	if !utf8.Valid(b) {
-		return nil, fmt.Errorf("not UTF-8")
+		return nil, errNotUTF8
 	}
 	return string(b), nil
 }
 
 func encodeString(s string) ([]byte, error) {
 	if !utf8.ValidString(s) {
-		return nil, fmt.Errorf("not UTF-8")
+		return nil, errNotUTF8
 	}
 	return []byte(s), nil
 }
