@@ -63,9 +63,13 @@ func side(left bool) string {
 
 // fail notes that a part of the row could not be decoded.
 func (r *Row) fail(what, why string) {
-	if r.failed == "" {
-		r.failed = what + " of key " + hex.EncodeToString(r.Key.Bytes) + ": " + why
+	if r.failed != "" {
+		return
 	}
+	if what != "key" {
+		what += " of key"
+	}
+	r.failed = what + " " + hex.EncodeToString(r.Key.Bytes) + ": " + why
 }
 
 // Object is the row as JSON has it: decoded parts with their bytes as hex
