@@ -78,12 +78,9 @@ func (w *tableWriter) levelsRows(shapes []inspect.FamilyShape) {
 	var rows [][]string
 	for i := range shapes {
 		s := &shapes[i]
-		store, family, segment := s.Store, s.Family, ""
-		if store == "" {
-			store = s.Database
-		}
-		if w.format == formatTable {
-			store, family = cut(store, 18), cut(family, 8)
+		store, family, segment := w.shortName(s.Store, 18), w.shortName(s.Family, 8), ""
+		if s.Store == "" {
+			store = w.shortPath(s.Database, 18)
 		}
 		if s.Segment != nil {
 			if segment = w.when(s.Segment); w.format == formatTable {

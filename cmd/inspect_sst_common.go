@@ -83,6 +83,10 @@ func onePath(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// problemsFit is how often the same problem is told before it is summed up; the
+// JSON has all.
+const problemsFit = 3
+
 // fileProblems writes what is wrong with files.
 func (w *tableWriter) fileProblems(problems []inspect.FileProblem, notes []string) {
 	if len(problems)+len(notes) > 0 {
@@ -91,8 +95,22 @@ func (w *tableWriter) fileProblems(problems []inspect.FileProblem, notes []strin
 	for _, n := range notes {
 		w.wrapped("note: ", n)
 	}
+	type kind struct{ what, cure string }
+	count, told := map[kind]int{}, map[kind]bool{}
 	for _, p := range problems {
-		w.wrapped("problem: ", p.Path+": "+p.What)
+		count[kind{p.What, p.Cure}]++
+	}
+	for _, p := range problems {
+		k := kind{p.What, p.Cure}
+		if told[k] {
+			continue
+		}
+		path := p.Path
+		if n := count[k]; n > problemsFit {
+			told[k] = true
+			path += fmt.Sprintf(" and %d more", n-1)
+		}
+		w.wrapped("problem: ", path+": "+p.What)
 		if p.Cure != "" {
 			w.wrapped("  cure: ", p.Cure)
 		}
@@ -142,6 +160,15 @@ func cut(s string, n int) string {
 	}
 	r := []rune(s)
 	return string(r[:n-1]) + "…"
+}
+
+// shortPath is the end of a path, cut to fit a narrow table.
+func (w *tableWriter) shortPath(path string, n int) string {
+	r := []rune(printable(path))
+	if w.format != formatTable || len(r) <= n {
+		return path
+	}
+	return "…" + string(r[len(r)-n+1:])
 }
 
 // shortName is a name, cut to fit a narrow table.

@@ -36,7 +36,7 @@ func sortSST(files []inspect.SSTFile, by string) {
 func renderSST(w *tableWriter, r *inspect.SSTFiles, detail bool) {
 	switch {
 	case w.machine():
-		w.sstRows(r.Files)
+		w.sstRows(r.Files, false)
 		return
 	case detail:
 		w.sstDetail(&r.Files[0])
@@ -59,6 +59,13 @@ func (w *tableWriter) sstGroups(r *inspect.SSTFiles) {
 		groups[key] = append(groups[key], f)
 	}
 	apps := severalApplications(r.Files, func(f *inspect.SSTFile) string { return f.Application })
+	if len(order) > headingsFit {
+		w.sstRows(r.Files, true)
+		for _, f := range r.Files {
+			w.sstProperties(&f, f.Path)
+		}
+		order = nil
+	}
 	for i, key := range order {
 		files := groups[key]
 		if i > 0 {
@@ -73,7 +80,7 @@ func (w *tableWriter) sstGroups(r *inspect.SSTFiles) {
 			place = files[0].Application + " " + place
 		}
 		w.line("%s: %s", printable(place), printable(family))
-		w.sstRows(files)
+		w.sstRows(files, false)
 		for _, f := range files {
 			w.sstProperties(&f, f.Name)
 		}
@@ -89,8 +96,12 @@ func (w *tableWriter) sstGroups(r *inspect.SSTFiles) {
 	}
 }
 
-// sstRows draws files as rows; programs get every column.
-func (w *tableWriter) sstRows(files []inspect.SSTFile) {
+// headingsFit is how many column families get a table of their own.
+const headingsFit = 40
+
+// sstRows draws files as rows, with their place when no heading tells it;
+// programs get every column.
+func (w *tableWriter) sstRows(files []inspect.SSTFile, places bool) {
 	columns := []column{
 		{name: "FILE"}, {name: "LEVEL", short: "LV", right: true}, {name: "SIZE", right: true}, {name: "ENTRIES", right: true},
 		{name: "TOMBSTONES", short: "TOMB", right: true}, {name: "CREATED"}, {name: "KEYS"},
@@ -109,6 +120,11 @@ func (w *tableWriter) sstRows(files []inspect.SSTFile) {
 		columns[5].wide = true // the time makes room
 		columns = append(columns, column{name: "VERIFIED"})
 	}
+	if places {
+		columns[5].wide, columns[6].wide = true, true
+		columns = append([]column{{name: "TASK"}, {name: "STORE"}, {name: "SEGMENT START", wide: true}, {name: "COLUMN FAMILY", wide: true}}, columns...)
+	}
+	apps := severalApplications(files, func(f *inspect.SSTFile) string { return f.Application })
 	var rows [][]string
 	for i := range files {
 		f := &files[i]
@@ -122,6 +138,17 @@ func (w *tableWriter) sstRows(files []inspect.SSTFile) {
 		}
 		if f.Error != "" && !w.machine() {
 			row = append([]string{w.sstName(f), w.none(), w.bytes(f.Size), "unreadable"}, slices.Repeat([]string{w.none()}, len(row)-4)...)
+		}
+		if places {
+			task, width := f.Task, 22
+			if apps {
+				task, width = w.shortName(f.Application, 10)+" "+task, 12
+			}
+			store := w.shortName(f.Store, width)
+			if f.Store == "" {
+				store = w.shortPath(f.Database, width)
+			}
+			row = append([]string{task, store, w.when(f.Segment), f.Family}, row...)
 		}
 		switch {
 		case w.machine():

@@ -145,12 +145,10 @@ func (w *tableWriter) tombstoneCells(r *tombstoneRow, by string) []string {
 		}
 		return show(*n)
 	}
-	store, family := r.Store, r.Family
-	if store == "" {
-		store = r.Database
-	}
-	if w.format == formatTable {
-		store, family = cut(store, map[string]int{"store": 24, "family": 14, "level": 20, "file": 12}[by]), cut(family, 8)
+	width := map[string]int{"store": 24, "family": 14, "level": 20, "file": 12}[by]
+	store, family := w.shortName(r.Store, width), w.shortName(r.Family, 8)
+	if r.Store == "" {
+		store = w.shortPath(r.Database, width)
 	}
 	row := []string{r.Task, store}
 	if by != "store" {
@@ -267,9 +265,9 @@ func (w *tableWriter) denseRanges(ranges []inspect.DenseRange) {
 	var rows [][]string
 	for i := range ranges {
 		d := &ranges[i]
-		store := placeText(d.Place)
-		if w.format == formatTable && d.Store != "" {
-			store = cut(strings.TrimSpace(d.Task+" "+d.Store), 20)
+		store := w.shortName(strings.TrimSpace(d.Task+" "+d.Store), 20)
+		if d.Store == "" {
+			store = w.shortPath(d.Database, 20)
 		}
 		rows = append(rows, []string{w.count(d.Keys), w.count(d.Entries), w.bytes(d.Bytes), store, d.Family, w.keySpan(d.First, d.Last, 18)})
 	}
@@ -286,7 +284,11 @@ func (w *tableWriter) rangeDeletes(families []inspect.FamilyTombstones) {
 		all += f.RangeDeletes
 		for _, d := range f.Ranges {
 			if len(rows) < rangesShown {
-				rows = append(rows, []string{cut(strings.TrimSpace(f.Task+" "+f.Store), 20), d.File, strconv.Itoa(d.Level), strconv.FormatUint(d.Seq, 10), w.keySpan(d.Start, d.End, 14)})
+				store := w.shortName(strings.TrimSpace(f.Task+" "+f.Store), 20)
+				if f.Store == "" {
+					store = w.shortPath(f.Database, 20)
+				}
+				rows = append(rows, []string{store, d.File, strconv.Itoa(d.Level), strconv.FormatUint(d.Seq, 10), w.keySpan(d.Start, d.End, 14)})
 			}
 		}
 	}

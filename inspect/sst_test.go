@@ -1,10 +1,14 @@
 package inspect
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -90,6 +94,71 @@ func TestFilesAgreeWithRows(t *testing.T) {
 				t.Errorf("the directory changed:\n%s\n%s", before, after)
 			}
 		})
+	}
+}
+
+// TestRangeDeletesAgreeWithRows compares the counts with the rows of databases
+// that RocksDB wrote with every option, range deletes and overwritten rows among
+// them (internal/lsm/testdata/gen).
+func TestRangeDeletesAgreeWithRows(t *testing.T) {
+	dir := t.TempDir()
+	unpack(t, filepath.Join("..", "internal", "lsm", "testdata", "variants.tar.gz"), dir)
+	tombs, err := InspectTombstones(t.Context(), TombstonesOptions{Select: Selection{Path: dir}, Parallel: 2}, nil)
+	if err != nil || len(Failed(tombs.Problems)) > 0 {
+		t.Fatal(err, tombs.Problems)
+	}
+	if tombs.Total.RangeDeletes < 100 || tombs.Total.Deletes < 100 || *tombs.Total.ShadowedRows < 100 || *tombs.Total.SupersededRows < 100 {
+		t.Errorf("too little of something: %+v", tombs.Total)
+	}
+	listed := false
+	for _, f := range tombs.Families {
+		rows, size := int64(0), int64(0)
+		if err := lsm.Rows(f.Database, f.Family, func(k, v []byte) error { rows++; size += int64(len(k) + 8 + len(v)); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if f.Entries-*f.ReclaimEntries != rows {
+			t.Errorf("%s %s: %d entries of which %d can go, but %d rows", f.Database, f.Family, f.Entries, *f.ReclaimEntries, rows)
+		}
+		if held := *f.ReclaimBytes - f.TombstoneBytes - *f.ShadowedBytes - *f.SupersededBytes; held != 0 {
+			t.Errorf("%s %s: %d bytes to reclaim are neither tombstones nor hidden rows", f.Database, f.Family, held)
+		}
+		listed = listed || len(f.Ranges) > 0 && f.Ranges[0].Start.Text < f.Ranges[0].End.Text
+	}
+	if !listed {
+		t.Error("no range delete is listed")
+	}
+}
+
+// unpack writes a tar.gz archive to dir.
+func unpack(t *testing.T, archive, dir string) {
+	f, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	gz, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(gz); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, filepath.FromSlash(h.Name))
+		data, err := io.ReadAll(r)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(path, data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

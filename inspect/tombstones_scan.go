@@ -137,7 +137,11 @@ func (s *familyScan) exact(t *tally) {
 	o.rawBytes = t.bytes
 	o.ShadowedRows, o.ShadowedBytes = ref(shadowed.rows+t.byRange.rows), ref(shadowed.bytes+t.byRange.bytes)
 	o.SupersededRows, o.SupersededBytes = ref(t.superseded.rows), ref(t.superseded.bytes)
-	o.ReclaimEntries, o.ReclaimBytes = ref(t.entries-t.rows), ref(t.bytes-t.rowBytes)
+	ranges := int64(0)
+	for i := range s.infos {
+		ranges += s.infos[i].RangeDels
+	}
+	o.ReclaimEntries, o.ReclaimBytes = ref(t.entries-t.rows+ranges), ref(t.bytes-t.rowBytes)
 	for _, r := range t.dense {
 		o.Dense = append(o.Dense, DenseRange{Place: s.in.Place, Family: s.fam.Name, First: keyOf(&s.in.Place, s.fam.Name, r.first),
 			Last: keyOf(&s.in.Place, s.fam.Name, r.last), Keys: r.keys, Entries: r.entries, Bytes: r.bytes})
