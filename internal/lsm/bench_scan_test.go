@@ -58,3 +58,37 @@ func BenchmarkOpenTables(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkTableIter steps through every entry, forward and backward.
+func BenchmarkTableIter(b *testing.B) {
+	dir := os.Getenv("SSTOOL_BENCH_DB")
+	if dir == "" {
+		b.Skip("SSTOOL_BENCH_DB is not set: it names a RocksDB directory to read")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	if err != nil || len(files) == 0 {
+		b.Fatalf("no SST files in %s: %v", dir, err)
+	}
+	t := openFor(b, files[0])
+	for name, d := range map[string]direction{"forward": forward, "backward": backward} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			rows := 0
+			for b.Loop() {
+				it := t.Iter()
+				ok, step := it.First(), it.Next
+				if d == backward {
+					ok, step = it.Last(), it.Prev
+				}
+				for rows = 0; ok; ok = step() {
+					rows++
+				}
+				if it.Err() != nil {
+					b.Fatal(it.Err())
+				}
+				it.Close()
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(rows)/float64(b.N), "ns/row")
+		})
+	}
+}

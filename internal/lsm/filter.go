@@ -165,8 +165,7 @@ type filterBits struct {
 	kind   string
 	data   []byte // without the five bytes at the end
 	probes int    // 0: not to be asked
-	lines  uint32 // legacy bloom: cache lines
-	log2   uint   // and the logarithm of their size
+	lines  uint32 // legacy bloom: cache lines of the machine that wrote it
 }
 
 // parseFilter reads the last bytes of b, which may lack what is before them

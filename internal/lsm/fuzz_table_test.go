@@ -11,6 +11,8 @@ import (
 // without comparing checksums.
 func FuzzTable(f *testing.F) {
 	seed(f, "*.sst", "fv2", "fv5", "fv6", "fv7", "two-level", "two-level-fv2", "first-key", "restart-16", "hash-data", "bloom-fv4", "bloom-fv5", "ribbon", "kZSTD")
+	seedFrom(f, "newer", "*.sst", "separated", "separated-two-level")
+	seedFrom(f, "older", "*.sst", "fv0", "kLZ4Compression-fv1")
 	f.Fuzz(func(t *testing.T, b []byte) {
 		x, err := openTable("fuzz", bytes.NewReader(b), int64(len(b)), true)
 		if err != nil {

@@ -13,7 +13,11 @@ import (
 
 // seed adds files of some variants to a fuzz target.
 func seed(f *testing.F, pattern string, variants ...string) {
-	root, _ := unpackVariants(f)
+	seedFrom(f, "variants", pattern, variants...)
+}
+
+func seedFrom(f *testing.F, archive, pattern string, variants ...string) {
+	root, _ := unpack(f, archive)
 	for _, v := range variants {
 		files, err := filepath.Glob(filepath.Join(root, v, pattern))
 		if err != nil || len(files) == 0 {

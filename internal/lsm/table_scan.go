@@ -16,13 +16,13 @@ type SSTInfo struct {
 	FormatVersion int
 	ChecksumType  string // RocksDB's name, "kCRC32c"
 
-	Entries   int64           // point entries of every kind, deletes included
-	Deletes   int64           // the deletes among them
-	RangeDels int64           // range tombstones
-	Kinds     KindCounts      // all of them by kind
-	KeyBytes  int64           // user keys of the point entries
-	ValueSize int64           // their values as stored
-	KindBytes [numKinds]int64 // user keys and values by kind
+	Entries    int64           // point entries of every kind, deletes included
+	Deletes    int64           // the deletes among them
+	RangeDels  int64           // range tombstones
+	Kinds      KindCounts      // all of them by kind
+	KeyBytes   int64           // user keys of the point entries
+	ValueBytes int64           // their values as stored
+	KindBytes  [numKinds]int64 // user keys and values by kind
 
 	DataBlocks  int64
 	Compressed  int64 // data blocks that were stored compressed
@@ -193,7 +193,7 @@ func (s *scan) block(e *entries, b []byte, h handle) error {
 		info.Kinds[kind]++
 		info.KindBytes[kind] += int64(n + len(e.value))
 		info.KeyBytes += int64(n)
-		info.ValueSize += int64(len(e.value))
+		info.ValueBytes += int64(len(e.value))
 		if first {
 			info.SmallestKey, first = bytes.Clone(e.key[:n]), false
 		}
