@@ -197,6 +197,9 @@ func (t *Tree) Keep(stores, tasks []string) error {
 			a.Tasks = slices.DeleteFunc(a.Tasks, func(k *Task) bool { return len(k.Stores) == 0 })
 		}
 	}
+	if len(stores) > 0 || len(tasks) > 0 {
+		t.Apps = slices.DeleteFunc(t.Apps, func(a *App) bool { return len(a.Tasks) == 0 })
+	}
 	if left == 0 && len(stores) > 0 && len(tasks) > 0 {
 		return op.Errorf(op.NotFound, "no store %s in task %s", strings.Join(stores, ", "), strings.Join(tasks, ", "))
 	}

@@ -154,13 +154,13 @@ func TestFindTellsWhatItCannotRead(t *testing.T) {
 }
 
 func TestKeep(t *testing.T) {
-	root := tree(t, "app/0_0/rocksdb/a/CURRENT", "app/0_0/rocksdb/b/CURRENT", "app/0_1/rocksdb/a/CURRENT", "app/0_2/.lock")
+	root := tree(t, "app/0_0/rocksdb/a/CURRENT", "app/0_0/rocksdb/b/CURRENT", "app/0_1/rocksdb/a/CURRENT", "app/0_2/.lock", "other/0_0/rocksdb/z/CURRENT")
 	for _, c := range []struct {
 		stores, tasks []string
 		want          []string
 		kind          op.Kind
 	}{
-		{nil, nil, []string{"app/0_0/a", "app/0_0/b", "app/0_1/a", "app/0_2 empty"}, 0},
+		{nil, nil, []string{"app/0_0/a", "app/0_0/b", "app/0_1/a", "app/0_2 empty", "other/0_0/z"}, 0},
 		{[]string{"a"}, nil, []string{"app/0_0/a", "app/0_1/a"}, 0},
 		{[]string{"b", "a"}, []string{"0_0"}, []string{"app/0_0/a", "app/0_0/b"}, 0},
 		{[]string{"c"}, nil, nil, op.NotFound},

@@ -202,6 +202,7 @@ func (m *Map) keepKinds(kinds []streams.Kind) error {
 		}
 		left += len(a.Stores)
 	}
+	m.Apps = slices.DeleteFunc(m.Apps, func(a MapApp) bool { return len(a.Stores) == 0 })
 	if left == 0 {
 		return op.Errorf(op.NotFound, "no store of kind %s there", joinKinds(kinds)).WithTry("sstool inspect %s, without --kind", m.Path)
 	}

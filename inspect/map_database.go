@@ -19,6 +19,7 @@ import (
 type dbFacts struct {
 	Database
 	empty    bool // a directory without a database in it
+	gone     bool // the application dropped the segment while we looked
 	err      error
 	known    bool // the live set
 	families []familyFacts
@@ -82,6 +83,8 @@ func (r *dbReader) readOnce(ctx context.Context, f *dbFacts) (vanished bool) {
 	db, err := lsm.OpenDB(f.Dir)
 	if err != nil {
 		f.empty = op.KindOf(err) == op.NotFound
+		_, serr := os.Stat(f.Dir)
+		f.gone = errors.Is(serr, fs.ErrNotExist)
 		if !f.empty {
 			f.err = err
 		}

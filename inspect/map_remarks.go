@@ -55,7 +55,7 @@ func databaseRemarks(f *dbFacts, held bool) []Remark {
 	for _, r := range f.remarks {
 		out = append(out, Remark{Note, r, f.Dir, ""})
 	}
-	if f.empty {
+	if f.empty && !f.gone {
 		out = append(out, Remark{Note, "directory without a database: made for a store that was never opened, or emptied", f.Dir, ""})
 	}
 	if f.orphans > 0 && !held {
