@@ -10,7 +10,8 @@ import (
 )
 
 // DB is a snapshot of a database's directory. It tells whatever can be told:
-// what is missing, damaged or of another database is in Problems.
+// what is missing, damaged or of another database is in Problems. It belongs to
+// one goroutine, and so does each of its iterators.
 type DB struct {
 	Dir      string
 	Version  *Version // nil: which files are live is unknown
@@ -32,7 +33,7 @@ type DB struct {
 	// reader so that it had to look again.
 	Retried int
 
-	custom []string // families whose order this package does not know
+	differ bool // OPTIONS and MANIFEST have other families
 }
 
 // LogFile is a write-ahead log that may hold rows of no SST file.
@@ -72,6 +73,9 @@ const (
 // where files have names of another system. The database may be in use.
 func OpenDB(dir string) (*DB, error) {
 	for try := 1; ; try++ {
+		// The MANIFEST first: what it names is then on disk, whole, or was
+		// deleted because there is a newer state by now.
+		v, verr := ReadManifest(dir)
 		l, err := listDir(dir)
 		if err != nil {
 			return nil, err
@@ -80,7 +84,7 @@ func OpenDB(dir string) (*DB, error) {
 		if l.foreign {
 			d.readForeign(l)
 		} else {
-			d.readManifest(l)
+			d.takeManifest(l, v, verr)
 			d.readOptions(l)
 			d.readIdentity(l)
 		}
@@ -157,7 +161,7 @@ func (d *DB) matchFiles(l *listing) (again bool) {
 			d.Orphans = append(d.Orphans, t)
 		}
 	}
-	if len(d.Missing) == 0 || l.foreign {
+	if len(d.Missing) == 0 && !d.differ || l.foreign {
 		return false
 	}
 	v, err := ReadManifest(d.Dir)
@@ -237,7 +241,6 @@ func (d *DB) checkFiles(l *listing) {
 func (d *DB) remark() {
 	for _, f := range d.Version.Families {
 		if c := f.ComparatorName; c != "" && c != comparatorName {
-			d.custom = append(d.custom, f.Name)
 			d.Remarks = append(d.Remarks, fmt.Sprintf("column family %q is ordered by the application's comparator %q: its entries are shown file by file, not merged", f.Name, c))
 		}
 		if d.Options == nil {

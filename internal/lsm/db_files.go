@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// readManifest reads the live version through CURRENT or, when that leads
-// nowhere, from the newest MANIFEST that can be read.
-func (d *DB) readManifest(l *listing) {
-	v, err := ReadManifest(d.Dir)
+// takeManifest takes the live version that was read through CURRENT or, when
+// that led nowhere, reads the newest MANIFEST that can be read.
+func (d *DB) takeManifest(l *listing, v Version, err error) {
 	if err == nil {
 		d.setVersion(v)
 		return
@@ -120,7 +119,7 @@ func (d *DB) compareFamilies(name string) {
 	}
 	slices.Sort(has)
 	slices.Sort(said)
-	if !slices.Equal(has, said) {
+	if d.differ = !slices.Equal(has, said); d.differ {
 		d.report(name, fmt.Sprintf("configures the column families %q, the MANIFEST has %q: it is older, or of another database", said, has), nil,
 			"Kafka Streams does not read it and writes a new one when it opens the store")
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/linxGnu/grocksdb"
+
 	"sstool/internal/lsm"
 )
 
@@ -18,17 +20,31 @@ func BenchmarkScan(b *testing.B) {
 		b.Skip("SSTOOL_BENCH_DB is not set: it names a RocksDB directory to read")
 	}
 	b.Run("rocksdb", func(b *testing.B) {
-		db, err := Open(dir, Options{})
+		o, err := grocksdb.GetOptionsFromString(nil, optionString(Options{})+";disable_auto_compactions=true")
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer o.Destroy()
+		db, err := grocksdb.OpenDbForReadOnly(o, dir, false)
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer db.Close()
-		rows := 0
+		ro := grocksdb.NewDefaultReadOptions()
+		defer ro.Destroy()
+		ro.SetFillCache(false)
+		rows, size := 0, 0
 		for b.Loop() {
 			rows = 0
-			if err := db.Iterate(0, func(_, _ []byte) error { rows++; return nil }); err != nil {
+			it := db.NewIterator(ro)
+			for it.SeekToFirst(); it.Valid(); it.Next() {
+				size += len(it.KeySlice().Data()) + len(it.ValueSlice().Data())
+				rows++
+			}
+			if err := it.Err(); err != nil {
 				b.Fatal(err)
 			}
+			it.Close()
 		}
 		b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrows/s")
 	})

@@ -49,47 +49,46 @@ func liveKey(i int) string { return fmt.Sprintf("key-%06d", i) }
 // them: it goes on in the newer state, in both directions, and says so.
 func TestFilesVanish(t *testing.T) {
 	for _, reverse := range []bool{false, true} {
-		for _, all := range []bool{false, true} {
-			t.Run(fmt.Sprintf("reverse %v all %v", reverse, all), func(t *testing.T) {
-				dir, db, put := manyFiles(t)
-				fill(t, db, put, "old")
-				d, err := lsm.OpenDB(dir)
-				must(t, err)
-				fam, err := d.Family(DefaultFamily)
-				must(t, err)
-				if len(fam.Files) < 150 {
-					t.Fatalf("%d files, want more than are opened beforehand", len(fam.Files))
-				}
-				it, err := d.Iter(DefaultFamily, lsm.IterOptions{All: all})
-				must(t, err)
-				defer it.Close()
-				start, step := it.First, it.Next
+		all := !reverse // both ways of going on, in two runs
+		t.Run(fmt.Sprintf("reverse %v all %v", reverse, all), func(t *testing.T) {
+			dir, db, put := manyFiles(t)
+			fill(t, db, put, "old")
+			d, err := lsm.OpenDB(dir)
+			must(t, err)
+			fam, err := d.Family(DefaultFamily)
+			must(t, err)
+			if len(fam.Files) < 150 {
+				t.Fatalf("%d files, want more than are opened beforehand", len(fam.Files))
+			}
+			it, err := d.Iter(DefaultFamily, lsm.IterOptions{All: all})
+			must(t, err)
+			defer it.Close()
+			start, step := it.First, it.Next
+			if reverse {
+				start, step = it.Last, it.Prev
+			}
+			n := 0
+			for ok := start(); ok; ok = step() {
+				want := n
 				if reverse {
-					start, step = it.Last, it.Prev
+					want = liveKeys - 1 - n
 				}
-				n := 0
-				for ok := start(); ok; ok = step() {
-					want := n
-					if reverse {
-						want = liveKeys - 1 - n
-					}
-					if k := string(it.Entry().Key); k != liveKey(want) {
-						t.Fatalf("row %d: %s, want %s", n, k, liveKey(want))
-					}
-					if n == 1000 || n == 2000 {
-						replaceFiles(t, dir, db, put, n)
-					}
-					n++
+				if k := string(it.Entry().Key); k != liveKey(want) {
+					t.Fatalf("row %d: %s, want %s", n, k, liveKey(want))
 				}
-				if it.Err() != nil || n != liveKeys || it.Retried < 2 {
-					t.Errorf("%d rows, retried %d times, %v; want %d and at least 2", n, it.Retried, it.Err(), liveKeys)
+				if n == 1000 || n == 2000 {
+					replaceFiles(t, dir, db, put, n)
 				}
-				// The old snapshot still answers, by looking again.
-				if _, ok, err := d.Get(DefaultFamily, []byte(liveKey(7))); !ok || err != nil || d.Retried == 0 {
-					t.Errorf("get: %v, %v, retried %d", ok, err, d.Retried)
-				}
-			})
-		}
+				n++
+			}
+			if it.Err() != nil || n != liveKeys || it.Retried < 2 {
+				t.Errorf("%d rows, retried %d times, %v; want %d and at least 2", n, it.Retried, it.Err(), liveKeys)
+			}
+			// The old snapshot still answers, by looking again.
+			if _, ok, err := d.Get(DefaultFamily, []byte(liveKey(7))); !ok || err != nil || d.Retried == 0 {
+				t.Errorf("get: %v, %v, retried %d", ok, err, d.Retried)
+			}
+		})
 	}
 }
 
