@@ -147,6 +147,39 @@ func (h *Harness) halted(ctx context.Context, args []string) error {
 	return fmt.Errorf("the application did not halt: %w\n%s", err, out)
 }
 
+// Start starts an application and lets it run in the harness's JVM until Stop.
+func (h *Harness) Start(ctx context.Context, a App) error {
+	var reply struct{ Kafka string }
+	return h.session.do(ctx, &reply, "start", a.args()...)
+}
+
+// Feed produces input for an application that runs, as fast as the broker
+// takes it; it does not wait until it is consumed. in.Halt means nothing here.
+func (h *Harness) Feed(ctx context.Context, a App, in Input) error {
+	var reply struct{ Records int }
+	return h.session.do(ctx, &reply, "feed", append(a.args(), "--records", fmt.Sprint(in.Records), "--first", fmt.Sprint(in.First),
+		"--base-ts", fmt.Sprint(in.Base.UnixMilli()))...)
+}
+
+// Stop waits until the application has consumed its input, and stops it
+// cleanly.
+func (h *Harness) Stop(ctx context.Context, a App) error {
+	var report BuildReport
+	return h.session.do(ctx, &report, "stop", a.args()...)
+}
+
+// Busy returns a with stores whose files come and go all the time: memtables
+// of 64 KiB, and a compaction whenever there are two files.
+func (a App) Busy() App {
+	a.Settings = maps.Clone(a.Settings)
+	if a.Settings == nil {
+		a.Settings = map[string]string{}
+	}
+	a.Settings["rocksdb.config.setter"] = "world.BusyStores"
+	a.Settings["commit.interval.ms"] = "100"
+	return a
+}
+
 // HandoffReport says what an application did with the directory it found.
 type HandoffReport struct {
 	Kafka         string

@@ -91,7 +91,8 @@ final class Input {
     return record;
   }
 
-  private void createTopics() throws Exception {
+  /** Creates the topics that are not there yet. */
+  void createTopics() throws Exception {
     List<NewTopic> topics = new ArrayList<>();
     for (Profile.Input input : app.profile.inputs()) {
       NewTopic topic = new NewTopic(app.id + "-" + input.suffix, input.partitions, (short) 1);

@@ -17,6 +17,7 @@ import org.apache.kafka.clients.admin.Admin;
  * <ul>
  *   <li>{@code build} produces input, lets the application consume it and stop cleanly; {@code --records --first --base-ts},
  *       and {@code --halt yes} to die instead of stopping
+ *   <li>{@code start}, {@code feed} with {@code --records --first --base-ts}, {@code stop}: an application that runs meanwhile
  *   <li>{@code handoff} starts on the directory as it is and reports what was restored and what the stores answer
  *   <li>{@code restore} wipes the directory first: the application's own restore
  *   <li>{@code describe} prints the topology
@@ -43,6 +44,12 @@ public final class Main {
     switch (command) {
       case "build":
         return Json.write(Build.run(args));
+      case "start":
+        return Json.write(Running.start(args));
+      case "feed":
+        return Json.write(Running.feed(args));
+      case "stop":
+        return Json.write(Running.stop(args));
       case "handoff":
         return Json.write(Handoff.run(args, false));
       case "restore":

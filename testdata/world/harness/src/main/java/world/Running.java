@@ -1,0 +1,44 @@
+package world;
+
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Applications that run from one command to another, while others look at their directories. */
+final class Running {
+  private static final Map<String, App> APPS = new ConcurrentHashMap<>();
+
+  private Running() {}
+
+  /** Starts an application and lets it run; its topics are made when they are not there. */
+  static Map<String, Object> start(Args args) throws Exception {
+    App app = new App(args);
+    new Input(app, 0).createTopics();
+    app.start(null, Duration.ofSeconds(120));
+    APPS.put(app.id, app);
+    return Map.of("kafka", App.version(), "pid", ProcessHandle.current().pid());
+  }
+
+  /** Produces input for a running application as fast as the broker takes it. */
+  static Map<String, Object> feed(Args args) throws Exception {
+    int first = (int) args.number("first", 0);
+    int records = (int) args.number("records", 1000);
+    new Input(APPS.get(args.get("app")), args.number("base-ts", 0)).produce(first, records);
+    return Map.of("records", records);
+  }
+
+  /** Waits until the application has consumed its input, and stops it. */
+  static Map<String, Object> stop(Args args) throws Exception {
+    App app = APPS.remove(args.get("app"));
+    long start = System.nanoTime();
+    new Idle(app).await(Duration.ofSeconds(240));
+    long idle = System.nanoTime();
+    app.close();
+    Map<String, Object> report = new LinkedHashMap<>();
+    report.put("kafka", App.version());
+    report.put("consumeMillis", (idle - start) / 1_000_000);
+    report.put("closeMillis", (System.nanoTime() - idle) / 1_000_000);
+    return report;
+  }
+}
