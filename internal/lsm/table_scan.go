@@ -170,43 +170,50 @@ func (s *scan) data() bool {
 // stopScan is an error of the caller's function.
 type stopScan struct{ error }
 
-// block walks one data block. LargestKey is left pointing into e: the last key
+// block walks one data block with counters of its own, for speed. LargestKey is left pointing into e: the last key
 // that was good.
 func (s *scan) block(e *entries, b []byte, h handle) error {
 	info, t := &s.info, s.t
 	if err := e.reset(b); err != nil {
 		return corrupt(t.name, int64(h.off), "data block: %w", err)
 	}
-	low, high := info.SmallestSeq, info.LargestSeq
-	first := info.Entries == 0
-	defer func() {
-		info.SmallestSeq, info.LargestSeq = low, high
-	}()
 	info.BlockBytes += int64(len(b))
+	low, high := info.SmallestSeq, info.LargestSeq
+	var n, keys, all int64
+	last := info.LargestKey
+	var err error
 	for e.next() {
 		seq, kind := splitTrailer(e.key)
 		if !kind.isPoint() {
-			return corrupt(t.name, int64(h.off), "data block: entry of type %#02x, expected a point entry", byte(kind))
+			err = corrupt(t.name, int64(h.off), "data block: entry of type %#02x, expected a point entry", byte(kind))
+			last = e.user() // the key itself is good
+			break
 		}
+		if n == 0 && info.Entries == 0 {
+			info.SmallestKey = bytes.Clone(e.user())
+		}
+		last = e.user()
 		low, high = min(low, seq), max(high, seq)
-		n := len(e.key) - keyTrailer
+		size := int64(len(last) + len(e.value))
 		info.Kinds[kind]++
-		info.KindBytes[kind] += int64(n + len(e.value))
-		info.KeyBytes += int64(n)
-		info.ValueBytes += int64(len(e.value))
-		if first {
-			info.SmallestKey, first = bytes.Clone(e.key[:n]), false
-		}
-		info.Entries++
-		info.LargestKey = e.key[:n]
+		info.KindBytes[kind] += size
+		n, keys, all = n+1, keys+int64(len(last)), all+size
 		if s.fn != nil {
 			if t.extern {
 				seq = t.seq
 			}
-			if err := s.fn(Entry{Key: e.key[:n], Value: e.value, Seq: seq, Kind: kind}); err != nil {
-				return stopScan{err}
+			if ferr := s.fn(Entry{Key: last, Value: e.value, Seq: seq, Kind: kind}); ferr != nil {
+				err = stopScan{ferr}
+				break
 			}
 		}
+	}
+	info.Entries += n
+	info.KeyBytes += keys
+	info.ValueBytes += all - keys
+	info.LargestKey, info.SmallestSeq, info.LargestSeq = last, low, high
+	if err != nil {
+		return err
 	}
 	if e.err != nil {
 		return corrupt(t.name, int64(h.off), "data block: %w", e.err)
