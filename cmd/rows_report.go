@@ -114,6 +114,11 @@ func rowNotes(res *inspect.RowsResult, f format, count bool) []string {
 	var out []string
 	if f != formatJSON {
 		out = append(out, unknownWindowEnd(res)...)
+		for _, s := range res.Sources {
+			if s.Freshness != nil && s.Freshness.Behind == nil && s.Freshness.Asked {
+				out = append(out, "task "+sourceName(s)+": how far it is behind was not measured: "+s.Freshness.Why)
+			}
+		}
 	}
 	if f == formatCSV || f == formatJSONL {
 		if !count && (res.Key.Guessed || res.Value.Guessed) {

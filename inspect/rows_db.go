@@ -79,9 +79,6 @@ func successor(p []byte) []byte {
 	return nil
 }
 
-// after is the first key after k itself.
-func after(k []byte) []byte { return append(bytes.Clone(k), 0) }
-
 // cursor goes through the rows of several families as one.
 type cursor struct {
 	its     []*lsm.Iter
@@ -179,10 +176,7 @@ func (d *rowsDB) each(rg rowRange, reverse bool, fn func(family string, key, val
 	}
 	c, err := newCursor(db, families(db), reverse)
 	if err != nil {
-		if op.KindOf(err) == op.NotFound && d.segmented {
-			return nil
-		}
-		return err
+		return d.vanished(err)
 	}
 	defer c.close()
 	for _, u := range unknownFamilies(db) {
@@ -191,5 +185,5 @@ func (d *rowsDB) each(rg rowRange, reverse bool, fn func(family string, key, val
 	if db.WALBytes > 0 {
 		d.r.note("%s: write-ahead logs hold %d bytes of rows that are in no SST file yet; they are not shown", d.dir, db.WALBytes)
 	}
-	return c.each(rg, fn)
+	return d.vanished(c.each(rg, fn))
 }

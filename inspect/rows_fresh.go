@@ -7,6 +7,7 @@ import (
 
 	"sstool/internal/kafka"
 	"sstool/internal/lsm"
+	"sstool/internal/op"
 	"sstool/internal/streams"
 )
 
@@ -19,6 +20,7 @@ type Freshness struct {
 	Ends     []MapTopicAt `json:"changelog_ends"` // of the partitions in offsets; empty when no cluster was asked
 	Behind   *int64       `json:"behind"`         // offsets up to the changelog's end; null: not measured
 	Why      string       `json:"behind_why"`
+	Asked    bool         `json:"-"` // a cluster was asked
 }
 
 // freshness reads what the task's files and databases say of it.
@@ -96,9 +98,14 @@ func (res *RowsResult) Compare(ctx context.Context, c *kafka.Client) error {
 func (f *Freshness) compare(ctx context.Context, c *kafka.Client) error {
 	var behind int64
 	known := false
+	f.Asked = true
 	f.Why = f.Offsets.Why
 	for _, o := range f.Offsets.List {
 		ends, err := c.Offsets(ctx, o.Topic, []int32{o.Partition})
+		if op.KindOf(err) == op.NotFound {
+			f.Why = err.Error()
+			return nil
+		}
 		if err != nil {
 			return err
 		}

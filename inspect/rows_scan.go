@@ -116,14 +116,14 @@ func (r *Rows) segmentHas(db *rowsDB, t TimeRange) bool {
 func (r *Rows) bounds(o RowsScan) rowRange {
 	switch r.kind {
 	case streams.KV, streams.TimestampedKV, "":
-		return narrow(rowRange{o.From, nil}, o)
+		return narrow(rowRange{o.From, afterKey(o.To)}, o.Prefix)
 	case streams.Window, streams.TimestampedWindow, streams.Session:
-		return narrow(rowRange{o.From, r.afterComposite(o.To)}, o)
+		return narrow(rowRange{o.From, r.afterComposite(o.To)}, o.Prefix)
 	case streams.Versioned:
 		if o.History {
 			return rowRange{}
 		}
-		rg := narrow(rowRange{o.From, nil}, o)
+		rg := narrow(rowRange{o.From, afterKey(o.To)}, o.Prefix)
 		latest := binary.BigEndian.AppendUint64(nil, 1<<64-1)
 		rg.from = append(bytes.Clone(latest), rg.from...)
 		if rg.to != nil {
@@ -134,21 +134,27 @@ func (r *Rows) bounds(o RowsScan) rowRange {
 	return rowRange{} // the key is not first in the row: all are looked at
 }
 
-// narrow narrows a range by --to and --prefix.
-func narrow(rg rowRange, o RowsScan) rowRange {
-	if rg.to == nil && o.To != nil {
-		rg.to = after(o.To)
+// narrow leaves of a range the keys that begin with prefix.
+func narrow(rg rowRange, prefix []byte) rowRange {
+	if prefix == nil {
+		return rg
 	}
-	if o.Prefix != nil {
-		p := prefixRange(o.Prefix)
-		if bytes.Compare(p.from, rg.from) > 0 {
-			rg.from = p.from
-		}
-		if rg.to == nil || p.to != nil && bytes.Compare(p.to, rg.to) < 0 {
-			rg.to = p.to
-		}
+	p := prefixRange(prefix)
+	if bytes.Compare(p.from, rg.from) > 0 {
+		rg.from = p.from
+	}
+	if rg.to == nil || p.to != nil && bytes.Compare(p.to, rg.to) < 0 {
+		rg.to = p.to
 	}
 	return rg
+}
+
+// afterKey is behind all keys up to one; nil is open.
+func afterKey(to []byte) []byte {
+	if to == nil {
+		return nil
+	}
+	return append(bytes.Clone(to), 0)
 }
 
 // afterComposite is behind all rows key | times with key <= to. A key that is

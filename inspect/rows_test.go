@@ -416,6 +416,7 @@ func TestPartitionOfKey(t *testing.T) {
 // FuzzBounds: seeking never passes over a row that the bounds select.
 func FuzzBounds(f *testing.F) {
 	f.Add([]byte("a"), []byte("a\x00b"), int64(1000), []byte("a"), false)
+	f.Add([]byte{0xff}, []byte{0xff}, int64(1000), []byte("0"), false) // nothing is behind it
 	f.Add([]byte{0, 0, 0, 1}, []byte{0, 0, 0, 2}, int64(-1), []byte{0}, true)
 	f.Fuzz(func(t *testing.T, key, bound []byte, start int64, prefix []byte, session bool) {
 		r := &Rows{kind: streams.Window}
