@@ -1,14 +1,12 @@
 package kafka
 
-import (
-	"context"
-	"io"
-)
+import "context"
 
 // RawConsume reads a whole topic, one partition after the other, and does
-// nothing with the records: the floor that a restore is measured against. Every
-// request goes through franz-go, as any program's would.
-// bytes are fetched bytes of whole batches.
+// nothing with the records: the floor that a restore is measured against. It
+// sends a fetch request through franz-go, decodes the batches of the response
+// and checks their CRCs, and sends the next, as one goroutine. bytes are
+// fetched bytes of whole batches.
 func (c *Client) RawConsume(ctx context.Context, topic string) (bytes, records int64, err error) {
 	ends, err := c.Offsets(ctx, topic, nil)
 	if err != nil {
@@ -25,17 +23,17 @@ func (c *Client) RawConsume(ctx context.Context, topic string) (bytes, records i
 }
 
 func (c *Client) rawConsume(ctx context.Context, o ReadOptions) (bytes, records int64, err error) {
-	r, err := c.OpenPartition(ctx, o)
+	r, rctx, err := c.newReader(ctx, o)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer r.Close()
+	defer close(r.done) // nobody fetches ahead
+	stop := context.AfterFunc(ctx, r.cancel)
+	defer stop()
 	var d Decoder
-	for {
-		b, err := r.Next(ctx)
-		if err == io.EOF {
-			return bytes, records, nil
-		}
+	for r.pos < o.To {
+		b, err := r.next(rctx)
 		if err != nil {
 			return bytes, records, err
 		}
@@ -44,6 +42,7 @@ func (c *Client) rawConsume(ctx context.Context, o ReadOptions) (bytes, records 
 		if err != nil {
 			return bytes, records, err
 		}
-		r.Release(b)
+		r.pos = b.Next
 	}
+	return bytes, records, nil
 }

@@ -74,6 +74,17 @@ type fetched struct {
 
 // OpenPartition starts reading. The topic and the partition must exist.
 func (c *Client) OpenPartition(ctx context.Context, o ReadOptions) (*PartitionReader, error) {
+	r, rctx, err := c.newReader(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	go r.run(rctx)
+	return r, nil
+}
+
+// newReader is a reader that knows the partition's leader and does nothing
+// yet, and the context that ends with it.
+func (c *Client) newReader(ctx context.Context, o ReadOptions) (*PartitionReader, context.Context, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = DefaultFetchBytes
 	}
@@ -85,7 +96,7 @@ func (c *Client) OpenPartition(ctx context.Context, o ReadOptions) (*PartitionRe
 	}
 	f, err := c.borrow()
 	if err != nil {
-		return nil, c.explain(err, fmt.Sprintf("read %s-%d", o.Topic, o.Partition), nil)
+		return nil, nil, c.explain(err, fmt.Sprintf("read %s-%d", o.Topic, o.Partition), nil)
 	}
 	r := &PartitionReader{c: c, o: o, f: f, pos: o.From, size: o.MaxBytes, lead: noLeader(),
 		out: make(chan fetched, o.Prefetch-1), done: make(chan struct{})}
@@ -102,11 +113,10 @@ func (c *Client) OpenPartition(ctx context.Context, o ReadOptions) (*PartitionRe
 			if ctx.Err() != nil {
 				err = fmt.Errorf("read %s-%d: %w", o.Topic, o.Partition, ctx.Err())
 			}
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	go r.run(rctx)
-	return r, nil
+	return r, rctx, nil
 }
 
 // Next returns the next block, io.EOF once the position has reached To. After
