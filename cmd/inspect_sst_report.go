@@ -137,7 +137,7 @@ func (w *tableWriter) sstRows(files []inspect.SSTFile, places bool) {
 			strconv.Itoa(f.FormatVersion), f.Compression, f.WrittenBy, w.when(f.OldestKey),
 		}
 		if f.Error != "" && !w.machine() {
-			row = append([]string{w.sstName(f), w.none(), w.bytes(f.Size), "unreadable"}, slices.Repeat([]string{w.none()}, len(row)-4)...)
+			row = append([]string{w.sstName(f), w.none(), w.bytes(f.Size), unreadable(f)}, slices.Repeat([]string{w.none()}, len(row)-4)...)
 		}
 		if places {
 			task, width := f.Task, 22
@@ -172,6 +172,14 @@ func (w *tableWriter) sstName(f *inspect.SSTFile) string {
 		return name + "*"
 	}
 	return name
+}
+
+// unreadable stands in a row of which nothing is known.
+func unreadable(f *inspect.SSTFile) string {
+	if f.Live != nil && !*f.Live {
+		return "not whole"
+	}
+	return "unreadable"
 }
 
 func keyHex(k *inspect.Key) string {

@@ -3,6 +3,7 @@ package inspect
 import (
 	"bytes"
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -190,6 +191,13 @@ func inspectFile(f *tableFile, o SSTOptions) (out SSTFile, gone bool, problems [
 	t, gone, err := f.open()
 	if gone {
 		return out, true, nil
+	}
+	if st, serr := os.Stat(f.path); err != nil && serr == nil {
+		out.Size = st.Size()
+	}
+	if f.unfinished(err) {
+		out.Error = "not whole: RocksDB is writing it, or left it behind when it was killed"
+		return out, false, nil
 	}
 	if err != nil {
 		p := problemOf(f.path, err)

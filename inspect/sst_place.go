@@ -294,5 +294,12 @@ func (f *tableFile) open() (t *lsm.Table, gone bool, err error) {
 	return t, false, err
 }
 
+// unfinished says whether err is only that the file is not whole yet: RocksDB
+// writes the footer last and names the file in the MANIFEST after that, so this
+// is no damage, unless the file was asked for by name.
+func (f *tableFile) unfinished(err error) bool {
+	return f.live == nil && f.in.db.Version != nil && f.in.only == "" && isCorrupt(err)
+}
+
 // isOffsets says whether a family is Kafka Streams' own bookkeeping.
 func isOffsets(family string) bool { return family == streams.OffsetsFamily }

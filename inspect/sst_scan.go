@@ -72,8 +72,8 @@ var errLimit = errors.New("as many entries as asked for")
 // file streams one file.
 func (s *SSTScan) file(ctx context.Context, f *tableFile, limit int64, keepGoing bool, fn func(*SSTEntry) error) error {
 	t, gone, err := f.open()
-	if gone && f.live != nil {
-		return nil // a compaction of the running application
+	if gone && f.live != nil || f.unfinished(err) {
+		return nil // the running application compacts, or writes it
 	}
 	if gone {
 		return &op.Error{Kind: op.NotFound, What: f.path, Err: err}

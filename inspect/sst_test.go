@@ -268,6 +268,40 @@ func TestCorruptFile(t *testing.T) {
 	}
 }
 
+// TestUnfinishedFile holds that a file which RocksDB is writing is no damage,
+// whether or not the application runs.
+func TestUnfinishedFile(t *testing.T) {
+	path := oneFile(t, stateOf(t, "4.0.2-papi-alos"), "ts-kv")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := filepath.Join(filepath.Dir(path), "000999.sst")
+	if err := os.WriteFile(half, b[:len(b)/2], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	sel := Selection{Path: filepath.Dir(path)}
+	res, err := InspectSST(t.Context(), SSTOptions{Select: []Selection{sel}, Verify: true}, nil)
+	if err != nil || len(Failed(res.Problems)) > 0 || len(res.Files) != 2 || res.Total.Files != 1 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if f := res.Files[1]; *f.Live || !strings.Contains(f.Error, "not whole") {
+		t.Errorf("%+v", f)
+	}
+	if _, err := ScanSST(t.Context(), SSTScanOptions{Select: []Selection{sel}}, func(*SSTEntry) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	tombs, err := InspectTombstones(t.Context(), TombstonesOptions{Select: sel}, nil)
+	if err != nil || tombs.Obsolete.Files != 1 || tombs.Obsolete.Bytes != int64(len(b)/2) {
+		t.Errorf("%+v, %v: expected one file that is not live", tombs.Obsolete, err)
+	}
+	// Asked for by name, it is what it is.
+	res, err = InspectSST(t.Context(), SSTOptions{Select: []Selection{{Path: half}}}, nil)
+	if err != nil || Worst(Failed(res.Problems)) != op.Corrupt {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
 func TestScanSST(t *testing.T) {
 	path := oneFile(t, stateOf(t, "4.0.2-papi-alos"), "ts-kv")
 	sel := Selection{Path: path}
