@@ -85,6 +85,9 @@ func openLive(h *os.File, f File) (*Table, []RangeDelete, error) {
 	if err != nil {
 		return nil, nil, ioError("read SST file", err)
 	}
+	if st.Size() != f.Size {
+		return nil, nil, corrupt(h.Name(), min(st.Size(), f.Size), "%d bytes, expected %d as the MANIFEST says", st.Size(), f.Size).WithTry("%s", cureRestore)
+	}
 	t, err := OpenTable(h.Name(), h, st.Size())
 	if err != nil {
 		return nil, nil, err
