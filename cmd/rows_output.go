@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
@@ -18,7 +17,7 @@ type rowsOutput struct {
 	format format
 	kind   string // of the JSON document
 	count  bool   // only numbers are shown
-	out    *bufio.Writer
+	out    *behind
 	rows   int64
 
 	line  []byte
@@ -32,7 +31,7 @@ type rowsOutput struct {
 const pageRows = 500
 
 func (a *app) newRowsOutput(f format, kind string, count bool) *rowsOutput {
-	w := &rowsOutput{a: a, format: f, kind: kind, count: count, out: bufio.NewWriterSize(a.io.Out, 64<<10)}
+	w := &rowsOutput{a: a, format: f, kind: kind, count: count, out: &behind{out: a.io.Out}}
 	w.csv = csv.NewWriter(w.out)
 	return w
 }
@@ -132,16 +131,16 @@ func (w *rowsOutput) end(res *inspect.RowsResult, note func(string)) error {
 		rest := bytes.TrimPrefix(b, head)
 		if w.rows == 0 {
 			w.out.Write(head)
-			w.out.WriteString(`"rows":[],`)
+			w.out.Write([]byte(`"rows":[],`))
 		} else {
-			w.out.WriteString("\n],")
+			w.out.Write([]byte("\n],"))
 		}
 		var pretty bytes.Buffer
 		if err := json.Indent(&pretty, append([]byte("{"), rest...), "", "  "); err != nil {
 			return err
 		}
+		pretty.WriteByte('\n')
 		w.out.Write(pretty.Bytes()[1:])
-		w.out.WriteByte('\n')
 	case formatTable:
 		if err := w.flushPage(); err != nil {
 			return err
