@@ -52,7 +52,8 @@ func renderLevels(w *tableWriter, r *inspect.Levels, bars, utf8 bool) {
 	}
 	if len(r.Families) > 1 {
 		t := r.Total
-		w.line("\n%d column families: %s in %d files, %d sorted runs, pending compaction %s", len(r.Families), humanBytes(t.Size), t.Files, t.Runs, humanBytes(t.Pending))
+		w.line("")
+		w.sentence("%d column families: %s in %d files, %d sorted runs, pending compaction %s", len(r.Families), humanBytes(t.Size), t.Files, t.Runs, humanBytes(t.Pending))
 	}
 	notes := r.Notes
 	if r.Empty > 0 {
@@ -70,7 +71,8 @@ func (w *tableWriter) levelsRows(shapes []inspect.FamilyShape) {
 	}
 	apps := severalApplications(shapes, func(s *inspect.FamilyShape) string { return s.Application })
 	if apps && !w.machine() {
-		columns = append([]column{{name: "APPLICATION"}}, columns...)
+		columns[7].wide, columns[8].wide = true, true // make room
+		columns = append([]column{{name: "APPLICATION", short: "APP"}}, columns...)
 	}
 	if w.machine() {
 		columns = append(columns, column{name: "APPLICATION", wide: true}, column{name: "DATABASE", wide: true}, column{name: "ENTRIES", wide: true})
@@ -78,9 +80,13 @@ func (w *tableWriter) levelsRows(shapes []inspect.FamilyShape) {
 	var rows [][]string
 	for i := range shapes {
 		s := &shapes[i]
-		store, family, segment := w.shortName(s.Store, 18), w.shortName(s.Family, 8), ""
+		width := 18
+		if apps {
+			width = 10
+		}
+		store, family, segment := w.shortName(s.Store, width), w.shortName(s.Family, 8), ""
 		if s.Store == "" {
-			store = w.shortPath(s.Database, 18)
+			store = w.shortPath(s.Database, width)
 		}
 		if s.Segment != nil {
 			if segment = w.when(s.Segment); w.format == formatTable {
@@ -95,7 +101,7 @@ func (w *tableWriter) levelsRows(shapes []inspect.FamilyShape) {
 		if w.machine() {
 			row = append(row, s.Application, s.Database, w.count(s.Entries))
 		} else if apps {
-			row = append([]string{w.shortName(s.Application, 16)}, row...)
+			row = append([]string{w.shortName(s.Application, 10)}, row...)
 		}
 		rows = append(rows, row)
 	}

@@ -105,7 +105,7 @@ func (w *tableWriter) tombstoneTable(rows []tombstoneRow, by string) {
 	apps := severalApplications(rows, func(r *tombstoneRow) string { return r.Application })
 	columns := []column{{name: "TASK"}, {name: "STORE"}}
 	if apps && !w.machine() {
-		columns = append([]column{{name: "APPLICATION"}}, columns...)
+		columns = append([]column{{name: "APPLICATION", short: "APP"}}, columns...)
 	}
 	if by != "store" {
 		columns = append(columns, column{name: "SEGMENT START", wide: true}, column{name: "COLUMN FAMILY", short: "FAMILY"})
@@ -129,23 +129,28 @@ func (w *tableWriter) tombstoneTable(rows []tombstoneRow, by string) {
 	}
 	var out [][]string
 	for i := range rows {
-		cells := w.tombstoneCells(&rows[i], by)
+		width := map[string]int{"store": 24, "family": 14, "level": 20, "file": 12}[by]
+		if apps {
+			width = max(10, width-10)
+		}
+		cells := w.tombstoneCells(&rows[i], by, width)
 		if apps && !w.machine() {
-			cells = append([]string{w.shortName(rows[i].Application, 16)}, cells...)
+			cells = append([]string{w.shortName(rows[i].Application, 8)}, cells...)
 		}
 		out = append(out, cells)
 	}
 	w.table(columns, out)
 }
 
-func (w *tableWriter) tombstoneCells(r *tombstoneRow, by string) []string {
+// tombstoneCells are the cells of one row; a narrow table gives the store width
+// characters.
+func (w *tableWriter) tombstoneCells(r *tombstoneRow, by string, width int) []string {
 	measured := func(n *int64, show func(int64) string) string {
 		if n == nil {
 			return w.unmeasured()
 		}
 		return show(*n)
 	}
-	width := map[string]int{"store": 24, "family": 14, "level": 20, "file": 12}[by]
 	store, family := w.shortName(r.Store, width), w.shortName(r.Family, 8)
 	if r.Store == "" {
 		store = w.shortPath(r.Database, width)
@@ -261,7 +266,8 @@ func (w *tableWriter) denseRanges(ranges []inspect.DenseRange) {
 	if len(ranges) == 0 {
 		return
 	}
-	w.line("\nDensest key ranges: neighbouring keys that are all deleted, which an iterator has to pass")
+	w.line("")
+	w.sentence("Densest key ranges: neighbouring keys that are all deleted, which an iterator has to pass")
 	var rows [][]string
 	for i := range ranges {
 		d := &ranges[i]
