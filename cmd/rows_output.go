@@ -2,8 +2,8 @@ package cmd
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
+	"strings"
 
 	"sstool/inspect"
 	"sstool/internal/op"
@@ -21,7 +21,6 @@ type rowsOutput struct {
 	rows   int64
 
 	line  []byte
-	csv   *csv.Writer
 	page  [][]string
 	cols  []column
 	pages int
@@ -31,9 +30,7 @@ type rowsOutput struct {
 const pageRows = 500
 
 func (a *app) newRowsOutput(f format, kind string, count bool) *rowsOutput {
-	w := &rowsOutput{a: a, format: f, kind: kind, count: count, out: &behind{out: a.io.Out}}
-	w.csv = csv.NewWriter(w.out)
-	return w
+	return &rowsOutput{a: a, format: f, kind: kind, count: count, out: &behind{out: a.io.Out}}
 }
 
 // row writes one row; its error is that of stdout.
@@ -79,7 +76,7 @@ func (w *rowsOutput) cells(row *inspect.Row) error {
 			for i, c := range w.cols {
 				header[i] = c.name
 			}
-			if err := w.csv.Write(header); err != nil {
+			if err := w.record(header); err != nil {
 				return err
 			}
 		}
@@ -87,10 +84,7 @@ func (w *rowsOutput) cells(row *inspect.Row) error {
 	w.rows++
 	cells := rowCells(row)
 	if w.format == formatCSV {
-		for i := range cells {
-			cells[i] = printable(cells[i])
-		}
-		return w.csv.Write(cells)
+		return w.record(cells)
 	}
 	for i, c := range cells {
 		if cells[i] = printable(c); w.cols[i].name == "value" && cells[i] == "" && !row.Deleted {
@@ -102,6 +96,46 @@ func (w *rowsOutput) cells(row *inspect.Row) error {
 		return nil
 	}
 	return w.flushPage()
+}
+
+// record writes a line of CSV. Cells are escaped, so it is one line, and quoted
+// as encoding/csv does.
+func (w *rowsOutput) record(cells []string) error {
+	w.line = w.line[:0]
+	for i, c := range cells {
+		if i > 0 {
+			w.line = append(w.line, ',')
+		}
+		w.line = appendCSV(w.line, c)
+	}
+	_, err := w.out.Write(append(w.line, '\n'))
+	return err
+}
+
+// appendCSV appends one cell.
+func appendCSV(dst []byte, s string) []byte {
+	plain := s != `\.` && !strings.HasPrefix(s, " ")
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c < ' ' || c >= 0x7f:
+			if p := printable(s); p != s {
+				return appendCSV(dst, p)
+			}
+			return appendQuoted(dst, s, plain && !strings.ContainsAny(s, `,"`))
+		case c == ',' || c == '"':
+			plain = false
+		}
+	}
+	return appendQuoted(dst, s, plain)
+}
+
+func appendQuoted(dst []byte, s string, plain bool) []byte {
+	if plain {
+		return append(dst, s...)
+	}
+	dst = append(dst, '"')
+	dst = append(dst, strings.ReplaceAll(s, `"`, `""`)...)
+	return append(dst, '"')
 }
 
 // flushPage lays out the rows that wait for it.
@@ -156,7 +190,6 @@ func (w *rowsOutput) end(res *inspect.RowsResult, note func(string)) error {
 				return err
 			}
 		}
-		w.csv.Flush()
 	}
 	for _, n := range rowNotes(res, w.format, w.count) {
 		note(n)
@@ -167,14 +200,14 @@ func (w *rowsOutput) end(res *inspect.RowsResult, note func(string)) error {
 // counts writes how many rows each source has.
 func (w *rowsOutput) counts(res *inspect.RowsResult) error {
 	if w.format == formatCSV {
-		if err := w.csv.Write([]string{"source", "rows"}); err != nil {
-			return err
+		if err := w.record([]string{"source", "rows"}); err != nil {
+			return failedWrite(err)
 		}
 	}
 	for _, s := range res.Sources {
 		if w.format == formatCSV {
-			if err := w.csv.Write([]string{sourceName(s), i64(s.Rows)}); err != nil {
-				return err
+			if err := w.record([]string{sourceName(s), i64(s.Rows)}); err != nil {
+				return failedWrite(err)
 			}
 			continue
 		}
