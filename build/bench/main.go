@@ -3,7 +3,8 @@
 // one run on one machine, so that only ratios count. `make bench` runs it.
 //
 // It fails when bulk is less than the factor asked for below, five times as
-// fast as Kafka Streams at least.
+// fast as Kafka Streams at least. The scenario "inspect" holds reading a store
+// against RocksDB's own tools (Debian's rocksdb-tools) and its iterator.
 package main
 
 import (
@@ -103,6 +104,11 @@ func run(ctx context.Context) error {
 	}
 	defer client.Close()
 	b := &bench{ctx: ctx, binary: *binary, broker: broker, harness: harness, client: client, rounds: *rounds}
+	if pick.MatchString("inspect") {
+		if err := b.inspect(*records); err != nil {
+			return fmt.Errorf("inspect: %w", err)
+		}
+	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "changelog\trecords\tKafka Streams s\tbulk s\traw s\tbulk vs Kafka Streams\tbulk vs raw (rate)\tbulk vs plain kgo loop (rate)\tpredicted vs Kafka Streams (time)\tpeak MiB\tstore MiB\t")
 	var failed []string
