@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"sstool/internal/lsm"
@@ -71,7 +70,7 @@ func (b *bench) inspect(records int64) error {
 			}},
 		{what: "scan -o jsonl to a file", other: "ldb scan --hex to a file", aim: 5, memory: 128 << 20,
 			own: func() (timing, error) {
-				return b.command(b.binary, "scan", store, "--key", "hex", "--value", "hex", "-o", "jsonl")
+				return b.command(b.binary, "scan", store, "-o", "jsonl")
 			},
 			theirs: func() (timing, error) {
 				return b.command("ldb", "--db="+store, "--hex", "--column_family="+family, "--ignore_unknown_options", "scan")
@@ -152,14 +151,46 @@ func (b *bench) command(name string, args ...string) (timing, error) {
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(b.ctx, name, args...)
 	cmd.Stdout, cmd.Stderr = out, &stderr
-	t, err := timed(cmd.Run)
-	if err != nil {
+	begun := time.Now()
+	if err := cmd.Start(); err != nil {
+		return timing{}, err
+	}
+	done := make(chan struct{})
+	peak := make(chan int64)
+	go watchMemory(cmd.Process.Pid, done, peak)
+	err = cmd.Wait()
+	t := timing{seconds: time.Since(begun).Seconds()}
+	close(done)
+	if t.peak = <-peak; err != nil {
 		return t, fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, stderr.String())
 	}
-	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		t.peak = u.Maxrss << 10
-	}
 	return t, nil
+}
+
+// watchMemory looks at a process's peak memory until done. What wait4 tells
+// would include what this program held when it forked.
+func watchMemory(pid int, done <-chan struct{}, peak chan<- int64) {
+	var most int64
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			peak <- most
+			return
+		case <-tick.C:
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			continue
+		}
+		var kib int64
+		if _, after, ok := strings.Cut(string(status), "VmHWM:"); ok {
+			if _, err := fmt.Sscan(after, &kib); err == nil {
+				most = max(most, kib<<10)
+			}
+		}
+	}
 }
 
 func (d *duel) fight(counts bool) error {
