@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"sstool/internal/lsm"
@@ -110,7 +111,8 @@ func InspectLevels(ctx context.Context, o LevelsOptions, sink op.Sink) (*Levels,
 	shapes := make([][]FamilyShape, len(all))
 	notes := make([]string, len(all))
 	meter := newFileMeter(sink, "databases", int64(len(all)))
-	res.Problems, err = eachDatabase(ctx, all, o.Parallel, func(i int, d *opened) (problems []FileProblem) {
+	var retried atomic.Int64
+	res.Problems, err = eachDatabase(ctx, all, o.Parallel, &retried, func(i int, d *opened) (problems []FileProblem) {
 		if d.db.Version == nil {
 			notes[i] = d.Database + ": levels unknown, no MANIFEST tells them"
 			return nil
@@ -121,6 +123,9 @@ func InspectLevels(ctx context.Context, o LevelsOptions, sink op.Sink) (*Levels,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if n := retried.Load(); n > 0 {
+		res.Notes = append(res.Notes, retriedNote(n))
 	}
 	for i := range all {
 		if notes[i] != "" {
@@ -166,6 +171,7 @@ func infosOf(d *opened, fam *lsm.Family) (infos []lsm.TableInfo, problems []File
 		t, gone, err := f.open()
 		switch {
 		case gone: // a compaction of the running application; the MANIFEST's facts stand
+			d.vanished.Store(true)
 		case err != nil:
 			problems = append(problems, problemOf(f.path, err))
 		default:

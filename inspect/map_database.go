@@ -37,6 +37,7 @@ type dbFacts struct {
 	offsets  map[streams.TopicPartition]int64
 	status   *int64
 	position streams.Position
+	unread   error // of the offsets family
 }
 
 // familyFacts is one column family of a database.
@@ -71,7 +72,10 @@ func (r *dbReader) read(ctx context.Context, d Database) *dbFacts {
 	for try := 1; ; try++ {
 		f := &dbFacts{Database: d, levels: map[int]MapLevel{}, formats: map[int]bool{}, sums: map[string]bool{}}
 		vanished := r.readOnce(ctx, f)
-		if !vanished || try == readTries || ctx.Err() != nil {
+		if f.unread != nil && again(d.Dir, try) {
+			continue
+		}
+		if !vanished || try >= readTries || ctx.Err() != nil {
 			return f
 		}
 	}
@@ -80,7 +84,7 @@ func (r *dbReader) read(ctx context.Context, d Database) *dbFacts {
 // readOnce reads the database; vanished says that a file the MANIFEST named
 // was gone when it was opened.
 func (r *dbReader) readOnce(ctx context.Context, f *dbFacts) (vanished bool) {
-	db, err := lsm.OpenDB(f.Dir)
+	db, err := openDatabase(f.Dir)
 	if err != nil {
 		f.empty = op.KindOf(err) == op.NotFound
 		_, serr := os.Stat(f.Dir)

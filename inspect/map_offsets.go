@@ -42,6 +42,7 @@ func (f *dbFacts) readOffsets() {
 		return nil
 	})
 	if err != nil && op.KindOf(err) != op.NotFound {
+		f.unread = err
 		f.problems = append(f.problems, lsm.Problem{File: "column family " + streams.OffsetsFamily, What: "cannot be read", Err: err,
 			Cure: "restore the store from its changelog"})
 	}

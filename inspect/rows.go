@@ -75,6 +75,7 @@ type Rows struct {
 	parts   []*rowsPart
 	span    int64 // ms within which all times of a segment lie; 0: not known
 	warn    []string
+	retried int // how often an application changed files while they were read
 
 	key, foreign, value column
 }
@@ -268,6 +269,9 @@ func (p *pass) finish(err error) (*RowsResult, error) {
 		err = nil
 	}
 	p.res.Complete = err == nil
+	if p.r.retried > 0 {
+		p.r.note("%s", retriedNote(int64(p.r.retried)))
+	}
 	p.res.Warnings = p.r.warn
 	return p.res, err
 }

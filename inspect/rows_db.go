@@ -20,7 +20,7 @@ type rowsDB struct {
 // open takes a snapshot of the database's files. gone says that the
 // application removed the segment meanwhile.
 func (d *rowsDB) open() (db *lsm.DB, gone bool, err error) {
-	db, err = lsm.OpenDB(d.dir)
+	db, err = openDatabase(d.dir)
 	if err == nil {
 		return db, false, nil
 	}
@@ -106,6 +106,14 @@ func (c *cursor) close() {
 	}
 }
 
+// retried is how often the application changed the files meanwhile.
+func (c *cursor) retried() (n int) {
+	for _, it := range c.its {
+		n += it.Retried
+	}
+	return n
+}
+
 // each calls fn with the rows of the range; of families that have the same key
 // the first wins. Key and value are valid during the call.
 func (c *cursor) each(rg rowRange, fn func(family string, key, value []byte) error) error {
@@ -178,7 +186,7 @@ func (d *rowsDB) each(rg rowRange, reverse bool, fn func(family string, key, val
 	if err != nil {
 		return d.vanished(err)
 	}
-	defer c.close()
+	defer func() { d.r.retried += db.Retried + c.retried(); c.close() }()
 	for _, u := range unknownFamilies(db) {
 		d.r.note("%s has a column family %q that no store of Kafka Streams has: its rows are not shown", d.dir, u)
 	}

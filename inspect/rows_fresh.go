@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"sstool/internal/kafka"
-	"sstool/internal/lsm"
 	"sstool/internal/op"
 	"sstool/internal/streams"
 )
@@ -34,7 +33,7 @@ func (r *Rows) freshness(p *rowsPart) *Freshness {
 	var dbs []*dbFacts
 	for _, d := range p.store.Databases {
 		f := &dbFacts{Database: d}
-		if db, err := lsm.OpenDB(d.Dir); err == nil && db.Version != nil {
+		if db, err := openDatabase(d.Dir); err == nil && db.Version != nil {
 			if _, ok := db.Version.Family(streams.OffsetsFamily); ok {
 				f.families = []familyFacts{{MapFamily: MapFamily{Name: streams.OffsetsFamily}}}
 			}

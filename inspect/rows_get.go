@@ -192,7 +192,7 @@ func (d *rowsDB) get(key []byte, fn func(family string, key, value []byte) error
 
 // vanished is nil when a segment was removed while it was read.
 func (d *rowsDB) vanished(err error) error {
-	if op.KindOf(err) == op.NotFound && d.segmented {
+	if kind := op.KindOf(err); d.segmented && (kind == op.NotFound || kind == op.Corrupt && removed(d.dir)) {
 		return nil
 	}
 	return err

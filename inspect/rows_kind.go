@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 
 	"sstool/internal/op"
 	"sstool/internal/spec"
@@ -24,6 +25,9 @@ func (r *Rows) tellKind(stores []*Store) error {
 		}
 	}
 	st, err := spec.KindOf(d)
+	for try := 1; err != nil && slices.ContainsFunc(d.Dirs, func(x spec.DatabaseDir) bool { return again(x.Dir, try) }); try++ {
+		st, err = spec.KindOf(d) // a segment was just being made or removed
+	}
 	if r.o.Kind != "" {
 		r.kind, r.kindWhy = r.o.Kind, "as given"
 		if !r.kind.OnDisk() {

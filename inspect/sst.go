@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"sstool/internal/lsm"
@@ -106,7 +107,8 @@ func InspectSST(ctx context.Context, o SSTOptions, sink op.Sink) (*SSTFiles, err
 	defer stop()
 	found := make([][]SSTFile, len(all))
 	meter := newFileMeter(sink, "files", 0)
-	problems, err := eachDatabase(inner, all, o.Parallel, func(i int, d *opened) []FileProblem {
+	var retried atomic.Int64
+	problems, err := eachDatabase(inner, all, o.Parallel, &retried, func(i int, d *opened) []FileProblem {
 		files, problems := inspectFiles(inner, d, o, meter)
 		found[i] = files
 		if o.Verify && !o.KeepGoing && corruptAmong(problems) {
@@ -128,6 +130,9 @@ func InspectSST(ctx context.Context, o SSTOptions, sink op.Sink) (*SSTFiles, err
 		if f.Error == "" {
 			res.Total.add(&f)
 		}
+	}
+	if n := retried.Load(); n > 0 {
+		res.Notes = append(res.Notes, retriedNote(n))
 	}
 	switch {
 	case err != nil:
@@ -190,6 +195,9 @@ func inspectFile(f *tableFile, o SSTOptions) (out SSTFile, gone bool, problems [
 	}
 	t, gone, err := f.open()
 	if gone {
+		if f.live != nil {
+			f.in.vanished.Store(true)
+		}
 		return out, true, nil
 	}
 	if st, serr := os.Stat(f.path); err != nil && serr == nil {

@@ -196,25 +196,46 @@ func foreign(path string) (located, bool) {
 // opened is a located database with what its MANIFEST says.
 type opened struct {
 	located
-	db *lsm.DB
+	db       *lsm.DB
+	vanished atomic.Bool // a live file was gone when it was opened
 }
 
 // eachDatabase opens every database, several at a time, and hands each to fn
 // with its place in the list; none is kept. What cannot be opened, or is not
 // whole, is a problem; a database that a running application removed meanwhile
-// is left out.
-func eachDatabase(ctx context.Context, all []located, parallel int, fn func(i int, o *opened) []FileProblem) ([]FileProblem, error) {
+// is left out. Where a compaction of the application removed files that fn was
+// about to read, fn is called anew for the newer state, which retried counts.
+func eachDatabase(ctx context.Context, all []located, parallel int, retried *atomic.Int64, fn func(i int, o *opened) []FileProblem) ([]FileProblem, error) {
 	found := make([][]FileProblem, len(all))
 	forEach(ctx, len(all), parallel, func(i int) {
-		db, err := lsm.OpenDB(all[i].Database)
-		switch {
-		case err == nil:
-			found[i] = append(databaseProblems(db), fn(i, &opened{all[i], db})...)
-		case op.KindOf(err) != op.NotFound:
-			found[i] = []FileProblem{problemOf(all[i].Database, err)}
+		dir := all[i].Database
+		for try := 1; ; try++ {
+			found[i] = nil
+			db, err := openDatabase(dir)
+			if err != nil {
+				if op.KindOf(err) != op.NotFound {
+					found[i] = []FileProblem{problemOf(dir, err)}
+				}
+				return
+			}
+			o := &opened{located: all[i], db: db}
+			found[i] = append(databaseProblems(db), fn(i, o)...)
+			retried.Add(int64(db.Retried))
+			if !o.vanished.Load() || try == readTries || ctx.Err() != nil {
+				break
+			}
+			retried.Add(1)
+		}
+		if corruptAmong(found[i]) && removed(dir) {
+			found[i] = nil
 		}
 	})
 	return slices.Concat(found...), ctx.Err()
+}
+
+// retriedNote says that a running application changed files under the reader.
+func retriedNote(n int64) string {
+	return fmt.Sprintf("the application replaced files while they were read: a MANIFEST was read again, %d times in all", n)
 }
 
 // databaseProblems are what is not as it should be in a database's directory.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"sstool/internal/lsm"
 	"sstool/internal/op"
@@ -39,13 +40,14 @@ type SSTScan struct {
 // other entries. It holds one block at a time.
 func ScanSST(ctx context.Context, o SSTScanOptions, fn func(*SSTEntry) error) (*SSTScan, error) {
 	res := &SSTScan{}
+	var retried atomic.Int64
 	for _, sel := range o.Select {
 		all, err := sel.locate(ctx)
 		if err != nil {
 			return res, err
 		}
 		var failed error
-		problems, err := eachDatabase(ctx, all, 1, func(_ int, d *opened) []FileProblem {
+		problems, err := eachDatabase(ctx, all, 1, &retried, func(_ int, d *opened) []FileProblem {
 			for _, f := range d.files() {
 				if failed != nil {
 					break

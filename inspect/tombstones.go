@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"sstool/internal/lsm"
@@ -171,7 +172,9 @@ func InspectTombstones(ctx context.Context, o TombstonesOptions, sink op.Sink) (
 	found := make([][]FamilyTombstones, len(all))
 	obsolete := make([]Obsolete, len(all))
 	meter := newFileMeter(sink, "entries", 0)
-	res.Problems, err = eachDatabase(ctx, all, o.Parallel, func(i int, d *opened) (problems []FileProblem) {
+	var retried atomic.Int64
+	res.Problems, err = eachDatabase(ctx, all, o.Parallel, &retried, func(i int, d *opened) (problems []FileProblem) {
+		found[i], obsolete[i] = nil, Obsolete{}
 		obsolete[i].add(d.db)
 		families := []*lsm.Family{nil} // the live set is unknown
 		if v := d.db.Version; v != nil {
@@ -200,5 +203,8 @@ func InspectTombstones(ctx context.Context, o TombstonesOptions, sink op.Sink) (
 	}
 	res.sum(o)
 	res.advise()
+	if n := retried.Load(); n > 0 {
+		res.Notes = append(res.Notes, retriedNote(n))
+	}
 	return res, nil
 }

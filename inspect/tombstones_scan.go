@@ -81,6 +81,7 @@ func (s *familyScan) merge(ctx context.Context) (*tally, error) {
 		return nil, err
 	}
 	defer it.Close()
+	defer func() { s.in.db.Retried += it.Retried }()
 	t := &tally{files: make([]fileTally, len(s.files)), most: s.o.Ranges}
 	const step = 4096
 	n, size := int64(0), int64(0)

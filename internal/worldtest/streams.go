@@ -161,11 +161,12 @@ func (h *Harness) Feed(ctx context.Context, a App, in Input) error {
 		"--base-ts", fmt.Sprint(in.Base.UnixMilli()))...)
 }
 
-// Stop waits until the application has consumed its input, and stops it
-// cleanly.
-func (h *Harness) Stop(ctx context.Context, a App) error {
-	var report BuildReport
-	return h.session.do(ctx, &report, "stop", a.args()...)
+// Stop waits until the application has consumed its input, asks every store
+// for its rows, and stops it cleanly.
+func (h *Harness) Stop(ctx context.Context, a App) (map[string]StoreAnswer, error) {
+	var report struct{ Stores map[string]StoreAnswer }
+	err := h.session.do(ctx, &report, "stop", a.args()...)
+	return report.Stores, err
 }
 
 // Busy returns a with stores whose files come and go all the time: memtables

@@ -3,6 +3,7 @@ package world;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** Applications that run from one command to another, while others look at their directories. */
@@ -28,17 +29,23 @@ final class Running {
     return Map.of("records", records);
   }
 
-  /** Waits until the application has consumed its input, and stops it. */
+  /** Waits until the application has consumed its input, asks every store for its rows, and stops it. */
   static Map<String, Object> stop(Args args) throws Exception {
     App app = APPS.remove(args.get("app"));
     long start = System.nanoTime();
     new Idle(app).await(Duration.ofSeconds(240));
     long idle = System.nanoTime();
+    Map<String, Object> stores = new TreeMap<>();
+    for (String store : app.profile.stores(app.topology)) {
+      stores.put(store, new Query(app.streams(), store).run());
+    }
+    long queried = System.nanoTime();
     app.close();
     Map<String, Object> report = new LinkedHashMap<>();
     report.put("kafka", App.version());
     report.put("consumeMillis", (idle - start) / 1_000_000);
-    report.put("closeMillis", (System.nanoTime() - idle) / 1_000_000);
+    report.put("closeMillis", (System.nanoTime() - queried) / 1_000_000);
+    report.put("stores", stores);
     return report;
   }
 }
