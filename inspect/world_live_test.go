@@ -24,7 +24,7 @@ func (w *worldApp) underLoad(ctx context.Context, t *testing.T) (answers map[str
 	stopped := make(chan error, 1)
 	go func() {
 		base := worldtest.InputBase(time.Now())
-		const rounds = 3
+		const rounds = 2
 		records := w.profile.Records
 		for i := range rounds {
 			if err := w.harness.Feed(ctx, w.app, worldtest.Input{Records: records, First: i * records, Base: base}); err != nil {

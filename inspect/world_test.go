@@ -41,7 +41,7 @@ func TestRealApplications(t *testing.T) {
 			h := worldtest.Streams(t, v)
 			var wg sync.WaitGroup
 			defer wg.Wait()
-			sem := make(chan struct{}, 3) // applications mostly wait
+			sem := make(chan struct{}, 4) // applications mostly wait
 			for _, w := range worldApps(v) {
 				wg.Go(func() {
 					sem <- struct{}{}
