@@ -39,6 +39,9 @@ func (r *Rows) freshness(p *rowsPart) *Freshness {
 			}
 		}
 		f.readOffsets()
+		if f.unread != nil && removed(d.Dir) {
+			continue
+		}
 		for _, problem := range f.problems {
 			r.note("%s: %s", d.Dir, problem)
 		}

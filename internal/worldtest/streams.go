@@ -99,10 +99,19 @@ func (a App) args() []string {
 // Input is what Build produces first. The records are the same for the same
 // profile and numbers; only their time moves.
 type Input struct {
-	Records int       // per input topic; default 1000
-	First   int       // number of the first record: that of the Build before + its Records
-	Base    time.Time // time of record 0, records come every two seconds; default InputBase(time.Now())
-	Halt    bool      // the application dies instead of stopping
+	Records int           // per input topic; default 1000
+	First   int           // number of the first record: that of the Build before + its Records
+	Base    time.Time     // time of record 0; default InputBase(time.Now())
+	Step    time.Duration // from record to record; default two seconds
+	Halt    bool          // the application dies instead of stopping
+}
+
+func (in Input) args() []string {
+	if in.Step == 0 {
+		in.Step = 2 * time.Second
+	}
+	return []string{"--records", fmt.Sprint(in.Records), "--first", fmt.Sprint(in.First), "--base-ts", fmt.Sprint(in.Base.UnixMilli()),
+		"--step-ms", fmt.Sprint(in.Step.Milliseconds())}
 }
 
 // InputBase is a time before now from which some ten thousand records fit
@@ -127,8 +136,7 @@ func (h *Harness) Build(ctx context.Context, a App, in Input) (BuildReport, erro
 	if in.Base.IsZero() {
 		in.Base = InputBase(time.Now())
 	}
-	args := append(a.args(), "--records", fmt.Sprint(in.Records), "--first", fmt.Sprint(in.First),
-		"--base-ts", fmt.Sprint(in.Base.UnixMilli()))
+	args := append(a.args(), in.args()...)
 	if in.Halt {
 		return BuildReport{}, h.halted(ctx, append(args, "--halt", "yes"))
 	}
@@ -157,8 +165,7 @@ func (h *Harness) Start(ctx context.Context, a App) error {
 // takes it; it does not wait until it is consumed. in.Halt means nothing here.
 func (h *Harness) Feed(ctx context.Context, a App, in Input) error {
 	var reply struct{ Records int }
-	return h.session.do(ctx, &reply, "feed", append(a.args(), "--records", fmt.Sprint(in.Records), "--first", fmt.Sprint(in.First),
-		"--base-ts", fmt.Sprint(in.Base.UnixMilli()))...)
+	return h.session.do(ctx, &reply, "feed", append(a.args(), in.args()...)...)
 }
 
 // Stop waits until the application has consumed its input, asks every store

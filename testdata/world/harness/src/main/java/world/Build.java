@@ -11,7 +11,7 @@ final class Build {
   static Map<String, Object> run(Args args) throws Exception {
     App app = new App(args);
     long start = System.nanoTime();
-    new Input(app, args.number("base-ts", 0)).produce((int) args.number("first", 0), (int) args.number("records", 1000));
+    new Input(app, args).produce((int) args.number("first", 0), (int) args.number("records", 1000));
     long produced = System.nanoTime();
     app.start(null, Duration.ofSeconds(120));
     long running = System.nanoTime();

@@ -25,10 +25,12 @@ final class Input {
 
   private final App app;
   private final long baseTs;
+  private final long stepMs;
 
-  Input(App app, long baseTs) {
+  Input(App app, Args args) {
     this.app = app;
-    this.baseTs = baseTs;
+    this.baseTs = args.number("base-ts", 0);
+    this.stepMs = args.number("step-ms", 2000);
   }
 
   /** Produces record numbers first … first + count - 1 to each input topic. */
@@ -67,7 +69,7 @@ final class Input {
   private ProducerRecord<String, String> record(Profile.Input input, int n, Random random) {
     int keys = input.kind == Profile.Kind.SPARSE ? 600 : 150;
     String key = String.format("k%03d", (int) (Math.pow(random.nextDouble(), 1.6) * keys));
-    long ts = baseTs + n * 2000L + random.nextInt(30000) - 15000;
+    long ts = baseTs + n * stepMs + random.nextInt(30000) - 15000;
     if (random.nextInt(40) == 0) {
       ts -= 60000L * (1 + random.nextInt(15));
     }

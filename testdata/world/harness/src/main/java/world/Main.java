@@ -17,7 +17,7 @@ import org.apache.kafka.clients.admin.Admin;
  * <ul>
  *   <li>{@code build} produces input, lets the application consume it and stop cleanly; {@code --records --first --base-ts},
  *       and {@code --halt yes} to die instead of stopping
- *   <li>{@code start}, {@code feed} with {@code --records --first --base-ts}, {@code stop}: an application that runs meanwhile
+ *   <li>{@code start}, {@code feed} with {@code --records --first --base-ts --step-ms}, {@code stop}: an application that runs meanwhile
  *   <li>{@code handoff} starts on the directory as it is and reports what was restored and what the stores answer
  *   <li>{@code restore} wipes the directory first: the application's own restore
  *   <li>{@code describe} prints the topology

@@ -15,7 +15,7 @@ final class Running {
   /** Starts an application and lets it run; its topics are made when they are not there. */
   static Map<String, Object> start(Args args) throws Exception {
     App app = new App(args);
-    new Input(app, 0).createTopics();
+    new Input(app, args).createTopics();
     app.start(null, Duration.ofSeconds(120));
     APPS.put(app.id, app);
     return Map.of("kafka", App.version(), "pid", ProcessHandle.current().pid());
@@ -25,7 +25,7 @@ final class Running {
   static Map<String, Object> feed(Args args) throws Exception {
     int first = (int) args.number("first", 0);
     int records = (int) args.number("records", 1000);
-    new Input(APPS.get(args.get("app")), args.number("base-ts", 0)).produce(first, records);
+    new Input(APPS.get(args.get("app")), args).produce(first, records);
     return Map.of("records", records);
   }
 
