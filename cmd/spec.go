@@ -166,7 +166,7 @@ func (a *app) specFromTopology(f *specFlags) (*spec.Spec, error) {
 		}
 		in = file
 	}
-	m, err := topology.Parse(in)
+	m, err := topology.Parse(in, topology.Options{All: true})
 	if err != nil {
 		return nil, &op.Error{Kind: op.KindOf(err), What: "topology " + f.topology, Err: err}
 	}

@@ -44,8 +44,8 @@ func FromTopology(m *topology.Model, appID string) (*Spec, error) {
 	for _, st := range t.Stores() {
 		s.Stores = append(s.Stores, fromText(st))
 	}
-	if n := len(m.Unparsed); n > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("%d lines of the topology text were not understood, the first is line %d: %q", n, m.Unparsed[0].Line, m.Unparsed[0].Text))
+	if lines := m.Unparsed(); len(lines) > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("%d lines of the topology text were not understood, the first is line %d: %q", len(lines), lines[0].Line, lines[0].Text))
 	}
 	s.settle()
 	return s, nil

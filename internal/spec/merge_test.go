@@ -28,7 +28,7 @@ func TestFromTopology(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		m, err := topology.Parse(f)
+		m, err := topology.Parse(f, topology.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestFromTopologyRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := topology.ParseText(string(b))
+		m, err := topology.ParseText(string(b), topology.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func TestMergeRules(t *testing.T) {
 		t.Errorf("b is %q, certain %v; want kv, derived", b.Kind, b.From[FieldKind].Certain)
 	}
 	// A topology knows all stores.
-	m, err := topology.ParseText("Topologies:\n   Sub-topology: 0\n    Source: s (topics: [t])\n      --> p\n    Processor: p (stores: [a])\n      --> none\n      <-- s\n")
+	m, err := topology.ParseText("Topologies:\n   Sub-topology: 0\n    Source: s (topics: [t])\n      --> p\n    Processor: p (stores: [a])\n      --> none\n      <-- s\n", topology.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

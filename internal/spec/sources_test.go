@@ -263,7 +263,7 @@ func TestMerge(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer file.Close()
-			m, err := topology.Parse(file)
+			m, err := topology.Parse(file, topology.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

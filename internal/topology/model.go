@@ -1,68 +1,136 @@
 package topology
 
 import (
-	"reflect"
+	"iter"
 	"slices"
 	"strings"
 )
 
-// Model is a parsed text. There is more than one topology when an application
-// uses named topologies, or when several applications were printed.
+// Model is a parsed text. It has more than one topology when an application
+// uses named topologies, when several applications were printed, or, with
+// Options.All, when one was printed in several versions.
 type Model struct {
+	File       string // as given in Options, for messages
 	Topologies []Topology
-	Unparsed   []Unparsed // lines that are neither topology nor decoration
+	Problems   []Problem // by line; none of them made the text unusable
+	Around     int       // lines of a log (Options.Log) outside of topologies
+	Earlier    int       // distinct topologies printed before, left out without Options.All
 }
 
-// Unparsed is a line that was not understood.
-type Unparsed struct {
-	Line int
-	Text string
+// ProblemKind says what is wrong with a line.
+type ProblemKind string
+
+const (
+	UnparsedLine  ProblemKind = "unparsed-line"       // neither topology nor decoration
+	Contradiction ProblemKind = "contradicting-edges" // "-->" and "<--" disagree; "-->" is in the model
+	NoEdges       ProblemKind = "no-edges"            // the text has nodes but no arrows
+	Loose         ProblemKind = "loose-topic"         // a repartition topic with a writer only, or a reader only
+	Incomplete    ProblemKind = "incomplete"          // an earlier topology of a log is cut off; it is not in the model
+)
+
+// Problem is something a person should know about a text that was read.
+type Problem struct {
+	Kind    ProblemKind `json:"kind"`
+	Line    int         `json:"line"`
+	Text    string      `json:"text,omitempty"` // of an unparsed line, trimmed
+	Message string      `json:"message"`
+}
+
+// Unparsed are the problems that are lines not understood.
+func (m *Model) Unparsed() []Problem {
+	return slices.DeleteFunc(slices.Clone(m.Problems), func(p Problem) bool { return p.Kind != UnparsedLine })
 }
 
 // Topology is one described topology.
 type Topology struct {
 	Name          string // of a named topology, else ""
-	ApplicationID string // when the wrapping JSON told it, else ""
+	ApplicationID string // as given in Options, or told by the wrapping JSON; else ""
+	File          string // as given in Options
+	Line          int    // of "Topologies:", or of what stands there instead
+	Print         int    // topologies with the same number came out of one describe(), or one JSON array
+	Edgeless      bool   // the text had no arrows: Next and Prev are unknown
 	Subtopologies []Subtopology
 }
 
 // Subtopology is a group of connected nodes. A global one keeps a global store
 // and makes no tasks, but takes a number.
 type Subtopology struct {
-	ID         int
-	Global     bool
-	Line       int
-	Sources    []Source
-	Processors []Processor
-	Sinks      []Sink
+	ID     int
+	Global bool
+	Line   int
+	Nodes  []Node // in Kafka's order: larger sub-trees first, then by name
 }
 
-// Source reads topics: a list, or those that match a pattern. Names of
-// repartition topics lack the application id.
-type Source struct {
-	Name    string
-	Topics  []string // sorted
-	Pattern string
-	Next    []string
-	Line    int
-}
+// NodeKind is what a node does with records.
+type NodeKind string
 
-// Processor is a node with the stores connected to it. Several processors may
-// name the same store: that is sharing.
-type Processor struct {
-	Name       string
-	Stores     []string // sorted
-	Next, Prev []string
-	Line       int
-}
+const (
+	Source    NodeKind = "source"
+	Processor NodeKind = "processor"
+	Sink      NodeKind = "sink"
+)
 
-// Sink writes to a topic, or to whatever an extractor says per record.
-type Sink struct {
-	Name      string
-	Topic     string
-	Extractor string // its toString(), anything
-	Prev      []string
+// Node is a source, processor or sink. Names of repartition topics lack the
+// application id. All lists of names are sorted, empty ones nil. Lines are
+// those of the file; 0 where the text has no such line.
+type Node struct {
+	Kind      NodeKind
+	Name      string   // unique in a topology
+	Topics    []string // a source's, unless it has a pattern; a sink's one, unless it is dynamic
+	Pattern   string   // a source's regular expression
+	Extractor string   // a dynamic sink's toString(), anything; Stable makes it comparable
+	Stores    []string // connected to a processor; several may name one store: that is sharing
+	Next      []string // in the same sub-topology; none for a sink
+	Prev      []string // the same arrows backwards; none for a source
 	Line      int
+	NextLine  int // of "-->"
+	PrevLine  int // of "<--"
+}
+
+// Dynamic says whether a sink finds its topic per record.
+func (n *Node) Dynamic() bool { return n.Kind == Sink && len(n.Topics) == 0 }
+
+// All yields every node with its sub-topology.
+func (t *Topology) All() iter.Seq2[*Subtopology, *Node] {
+	return func(yield func(*Subtopology, *Node) bool) {
+		for i := range t.Subtopologies {
+			s := &t.Subtopologies[i]
+			for j := range s.Nodes {
+				if !yield(s, &s.Nodes[j]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Of yields the nodes of one kind.
+func (s *Subtopology) Of(kind NodeKind) iter.Seq[*Node] {
+	return func(yield func(*Node) bool) {
+		for i := range s.Nodes {
+			if s.Nodes[i].Kind == kind && !yield(&s.Nodes[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Index finds nodes by name.
+func (t *Topology) Index() map[string]*Node {
+	out := make(map[string]*Node, t.Nodes())
+	for _, n := range t.All() {
+		out[n.Name] = n
+	}
+	return out
+}
+
+// Nodes is how many nodes the topology has.
+func (t *Topology) Nodes() int {
+	n := 0
+	for i := range t.Subtopologies {
+		n += len(t.Subtopologies[i].Nodes)
+	}
+	return n
 }
 
 // Store is a store with where it is used.
@@ -70,28 +138,36 @@ type Store struct {
 	Name        string
 	Subtopology int
 	Global      bool
-	Processors  []string // in the order of the text
+	Processors  []string // in the order of the nodes
 	Topics      []string // of a global store: what its source reads
+	Line        int      // where it is named first
 }
 
-// Stores lists the topology's stores by sub-topology, then name.
+// Stores lists the topology's stores by sub-topology, then name. A name that
+// two sub-topologies have is two stores.
 func (t *Topology) Stores() []Store {
 	var out []Store
-	for _, s := range t.Subtopologies {
+	for i := range t.Subtopologies {
+		s := &t.Subtopologies[i]
 		start := len(out)
-		for _, p := range s.Processors {
-			for _, name := range p.Stores {
-				i := slices.IndexFunc(out[start:], func(o Store) bool { return o.Name == name })
-				if i < 0 {
-					o := Store{Name: name, Subtopology: s.ID, Global: s.Global}
-					if s.Global {
-						for _, src := range s.Sources {
-							o.Topics = append(o.Topics, src.Topics...)
-						}
-					}
-					out, i = append(out, o), len(out)-start
+		at := map[string]int{}
+		for n := range s.Of(Processor) {
+			for _, name := range n.Stores {
+				k, ok := at[name]
+				if !ok {
+					k = len(out)
+					at[name] = k
+					out = append(out, Store{Name: name, Subtopology: s.ID, Global: s.Global, Line: n.Line})
 				}
-				out[start+i].Processors = append(out[start+i].Processors, p.Name)
+				out[k].Processors = append(out[k].Processors, n.Name)
+				out[k].Line = min(out[k].Line, n.Line)
+			}
+		}
+		if s.Global {
+			for n := range s.Of(Source) {
+				for k := start; k < len(out); k++ {
+					out[k].Topics = append(out[k].Topics, n.Topics...)
+				}
 			}
 		}
 		slices.SortStableFunc(out[start:], func(a, b Store) int { return strings.Compare(a.Name, b.Name) })
@@ -101,11 +177,9 @@ func (t *Topology) Stores() []Store {
 
 // StoreSubtopology is the number of the sub-topology that has the store.
 func (t *Topology) StoreSubtopology(name string) (id int, ok bool) {
-	for _, s := range t.Subtopologies {
-		for _, p := range s.Processors {
-			if slices.Contains(p.Stores, name) {
-				return s.ID, true
-			}
+	for s, n := range t.All() {
+		if slices.Contains(n.Stores, name) {
+			return s.ID, true
 		}
 	}
 	return 0, false
@@ -125,36 +199,4 @@ func (m *Model) StoreSubtopology(name string) (id int, ok bool) {
 		id, ok = n, true
 	}
 	return id, ok
-}
-
-// Nodes is how many nodes the topology has.
-func (t *Topology) Nodes() int {
-	n := 0
-	for _, s := range t.Subtopologies {
-		n += len(s.Sources) + len(s.Processors) + len(s.Sinks)
-	}
-	return n
-}
-
-// same says whether two topologies are one, printed twice.
-func same(a, b Topology) bool { return reflect.DeepEqual(a.unplaced(), b.unplaced()) }
-
-// unplaced is a copy without line numbers.
-func (t Topology) unplaced() Topology {
-	t.Subtopologies = slices.Clone(t.Subtopologies)
-	for i := range t.Subtopologies {
-		s := &t.Subtopologies[i]
-		s.Line = 0
-		s.Sources, s.Processors, s.Sinks = slices.Clone(s.Sources), slices.Clone(s.Processors), slices.Clone(s.Sinks)
-		for j := range s.Sources {
-			s.Sources[j].Line = 0
-		}
-		for j := range s.Processors {
-			s.Processors[j].Line = 0
-		}
-		for j := range s.Sinks {
-			s.Sinks[j].Line = 0
-		}
-	}
-	return t
 }

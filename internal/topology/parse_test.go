@@ -72,7 +72,7 @@ func TestParse(t *testing.T) {
 		{"pairs/P8-after.txt", []string{"[0 1] 26 nodes 1:aggregate-store 1:count-store 1:join-store 1:other-join-store 1:reduce-store"}, nil},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			m, err := ParseText(read(t, c.file))
+			m, err := ParseText(read(t, c.file), Options{All: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,53 +80,53 @@ func TestParse(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 			var lines []int
-			for _, u := range m.Unparsed {
+			for _, u := range m.Unparsed() {
 				lines = append(lines, u.Line)
 			}
 			if !reflect.DeepEqual(lines, c.unparsed) {
-				t.Errorf("unparsed %+v, want lines %v", m.Unparsed, c.unparsed)
+				t.Errorf("unparsed %+v, want lines %v", m.Unparsed(), c.unparsed)
 			}
 		})
 	}
 }
 
 func TestNodes(t *testing.T) {
-	m, err := ParseText(read(t, "24.txt"))
+	m, err := ParseText(read(t, "24.txt"), Options{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	subs := m.Topologies[0].Subtopologies
-	if p := subs[0].Sources[0]; p.Pattern != "topic[0-9]" || p.Topics != nil {
+	if p := subs[0].Nodes[0]; p.Pattern != "topic[0-9]" || p.Topics != nil {
 		t.Errorf("source %+v, want the pattern topic[0-9]", p)
 	}
-	if p := subs[1].Sources[0].Pattern; p != `^dbserver1\.(inventory|sales)\.[a-z_]{2,}$` {
+	if p := subs[1].Nodes[0].Pattern; p != `^dbserver1\.(inventory|sales)\.[a-z_]{2,}$` {
 		t.Errorf("pattern %q", p)
 	}
-	m, err = ParseText(read(t, "21.txt"))
+	m, err = ParseText(read(t, "21.txt"), Options{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Sink{Name: "KSTREAM-SINK-0000000001", Extractor: "anonymous topic name extractor. topic is [recordContext.topic()]-[key]", Prev: []string{"KSTREAM-SOURCE-0000000000"}, Line: 5}
-	if got := m.Topologies[0].Subtopologies[0].Sinks[0]; !reflect.DeepEqual(got, want) {
+	want := Node{Kind: Sink, Name: "KSTREAM-SINK-0000000001", Extractor: "anonymous topic name extractor. topic is [recordContext.topic()]-[key]", Prev: []string{"KSTREAM-SOURCE-0000000000"}, Line: 5, PrevLine: 6}
+	if got := *m.Topologies[0].Index()["KSTREAM-SINK-0000000001"]; !reflect.DeepEqual(got, want) {
 		t.Errorf("sink %+v, want %+v", got, want)
 	}
-	m, err = ParseText(read(t, "05.txt"))
+	m, err = ParseText(read(t, "05.txt"), Options{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := m.Topologies[0].Subtopologies[0].Sources[0]
+	src := m.Topologies[0].Subtopologies[0].Nodes[0]
 	next := []string{"KSTREAM-LEFTJOIN-0000000005", "KSTREAM-MAP-0000000008", "KSTREAM-MAPVALUES-0000000007", "KSTREAM-SINK-0000000001"}
 	if !reflect.DeepEqual(src.Topics, []string{"trades"}) || !reflect.DeepEqual(src.Next, next) {
 		t.Errorf("source %+v", src)
 	}
-	if e := m.Topologies[0].Subtopologies[0].Sinks[0].Extractor; e != "com.acme.streams.App$$Lambda$4/0x0000000800c143a0@70ed52de" {
+	if e := m.Topologies[0].Index()["KSTREAM-SINK-0000000001"].Extractor; e != "com.acme.streams.App$$Lambda$4/0x0000000800c143a0@70ed52de" {
 		t.Errorf("extractor %q", e)
 	}
 	stores := m.Topologies[0].Stores()
 	if !stores[0].Global || !reflect.DeepEqual(stores[0].Topics, []string{"positions"}) {
 		t.Errorf("global store %+v", stores[0])
 	}
-	m, err = ParseText(read(t, "10.txt"))
+	m, err = ParseText(read(t, "10.txt"), Options{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestNodes(t *testing.T) {
 }
 
 func TestStoreSubtopology(t *testing.T) {
-	m, err := ParseText(read(t, "03.txt"))
+	m, err := ParseText(read(t, "03.txt"), Options{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestStoreSubtopology(t *testing.T) {
 	}
 	// Two topologies that put a store in different places give no answer.
 	two := read(t, "pairs/P8-before.txt") + "\n" + read(t, "pairs/P8-after.txt")
-	if m, err = ParseText(two); err != nil || len(m.Topologies) != 2 {
+	if m, err = ParseText(two, Options{All: true}); err != nil || len(m.Topologies) != 2 {
 		t.Fatalf("%v, %v; want two topologies", m, err)
 	}
 	if id, ok := m.StoreSubtopology("aggregate-store"); ok {
@@ -159,7 +159,7 @@ func TestStoreSubtopology(t *testing.T) {
 	}
 	// The same one printed twice is one.
 	once := read(t, "03.txt")
-	if m, err = ParseText(once + "\n" + once); err != nil || len(m.Topologies) != 1 {
+	if m, err = ParseText(once + "\n" + once, Options{All: true}); err != nil || len(m.Topologies) != 1 {
 		t.Errorf("%d topologies, %v; want one printed twice", len(m.Topologies), err)
 	}
 }
@@ -175,13 +175,13 @@ func TestErrors(t *testing.T) {
 		"half a name":    {"Topologies:\n   Sub-topology: 0\n    Source: KSTREAM-SOU", "line 3: the source has no closing parenthesis"},
 		"no arrow":       {"Topologies:\n   Sub-topology: 0\n    Source: a (topics: [t])\n      --> b\n    Processor: b (stores: [s])\n      --", "line 5: \"b\" has no --> line"},
 		"half an arrow":  {"Topologies:\n   Sub-topology: 0\n    Source: a (topics: [t])\n      --> b,", "line 4: \"--> b,\" names no node"},
-		"end missing":    {"Topologies:\n   Sub-topology: 0\n    Source: a (topics: [t])\n      --> b", "line 3: \"a\" is connected to \"b\", which sub-topology 0 does not have"},
+		"end missing":    {"Topologies:\n   Sub-topology: 0\n    Source: a (topics: [t])\n      --> b", "line 4: \"a\" --> \"b\", and no line says what \"b\" is"},
 		"start missing":  {"  Sub-topology: 1\n    Source: a (topics: [t])\n      --> none", "sub-topology 0 is missing"},
 		"wrong pair":     {"Sub-topology: 0\nSource: a (stores: [t])", "line 2: a source with \"stores\""},
 		"huge number":    {"Sub-topology: 99999999999\nSource: a (topics: [t])", "line 1: sub-topology number 99999999999"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := ParseText(c.text)
+			_, err := ParseText(c.text, Options{All: true})
 			if err == nil || op.KindOf(err) != op.Usage || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want a usage error with %q", err, c.want)
 			}
@@ -193,19 +193,19 @@ func TestErrors(t *testing.T) {
 // parses has lost no node of a sub-topology it shows.
 func TestCutAnywhere(t *testing.T) {
 	text := read(t, "03.txt")
-	whole, err := ParseText(text)
+	whole, err := ParseText(text, Options{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	full := map[int]int{}
 	for _, s := range whole.Topologies[0].Subtopologies {
-		full[s.ID] = len(s.Sources) + len(s.Processors) + len(s.Sinks)
+		full[s.ID] = len(s.Nodes)
 	}
 	for cut := range text {
 		if cut%7 != 0 && text[cut] != '\n' {
 			continue
 		}
-		m, err := ParseText(text[:cut])
+		m, err := ParseText(text[:cut], Options{All: true})
 		if err != nil {
 			if op.KindOf(err) != op.Usage {
 				t.Fatalf("cut at %d: %v, want a usage error", cut, err)
@@ -213,7 +213,7 @@ func TestCutAnywhere(t *testing.T) {
 			continue
 		}
 		for _, s := range m.Topologies[0].Subtopologies {
-			if n := len(s.Sources) + len(s.Processors) + len(s.Sinks); n != full[s.ID] {
+			if n := len(s.Nodes); n != full[s.ID] {
 				t.Errorf("cut at %d: sub-topology %d has %d nodes, want an error or %d", cut, s.ID, n, full[s.ID])
 			}
 		}
@@ -233,7 +233,7 @@ func FuzzParseText(f *testing.F) {
 		f.Add(string(b))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		m, err := ParseText(text)
+		m, err := ParseText(text, Options{All: true})
 		if err != nil {
 			if op.KindOf(err) != op.Usage {
 				t.Errorf("%v, want a usage error", err)

@@ -2,90 +2,187 @@ package topology
 
 import (
 	"encoding/json"
+	"errors"
+	"html"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// document is one text with the application id its wrapping told.
+// document is one text inside JSON, the line of the file it stands in, and the
+// application id that stands beside it.
 type document struct {
+	line        int
 	text, appID string
 }
 
-// unwrapJSON finds the topologies in a JSON document: Spring's actuator prints
-// an array of texts, ksqlDB's EXPLAIN an object with one. Not JSON, or no
-// topology in it: nil.
-func unwrapJSON(text string) []document {
-	trimmed := strings.TrimSpace(text)
-	if !strings.HasPrefix(trimmed, "[") && !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, `"`) {
+// maxDepth is deeper than any document that holds a topology.
+const maxDepth = 100
+
+// unwrapJSON finds the topologies in JSON that begins in the given line, value
+// by value: Spring's actuator prints an array of texts, ksqlDB's EXPLAIN an
+// object with one. Not JSON, or no topology in it: nil.
+func unwrapJSON(text string, line int) [][]document {
+	trimmed := strings.TrimLeft(text, " \t\r\n")
+	if trimmed == "" || strings.IndexByte(`[{"`, trimmed[0]) < 0 || !strings.Contains(text, "Sub-topology") {
 		return nil
 	}
-	var v any
-	if json.Unmarshal([]byte(trimmed), &v) != nil {
-		return nil
+	u := unwrapper{dec: json.NewDecoder(strings.NewReader(text)), text: text, line: line}
+	var out [][]document
+	for {
+		_, docs, err := u.value(0)
+		switch {
+		case err == io.EOF:
+			return out
+		case err != nil:
+			return nil
+		case len(docs) > 0:
+			out = append(out, docs)
+		}
 	}
-	return findTexts(v, "", nil)
 }
 
-func findTexts(v any, appID string, out []document) []document {
-	switch v := v.(type) {
+// jsonLine is unwrapJSON of one line, as a structured log has it.
+func jsonLine(number int, s string) []document {
+	if !strings.Contains(s, "Sub-topology") || !strings.Contains(s, `\n`) {
+		return nil
+	}
+	return slices.Concat(unwrapJSON(s, number)...)
+}
+
+// unwrapper walks JSON and counts lines on the way.
+type unwrapper struct {
+	dec  *json.Decoder
+	text string
+	at   int // everything before is counted
+	line int // of at
+}
+
+// value reads the next value: its first token, and the topologies in it.
+func (u *unwrapper) value(depth int) (json.Token, []document, error) {
+	token, err := u.dec.Token()
+	if err != nil {
+		return nil, nil, err
+	}
+	var docs []document
+	switch v := token.(type) {
 	case string:
-		if header.MatchString(v) {
-			out = append(out, document{v, appID})
+		if strings.Contains(v, "Sub-topology:") {
+			docs = []document{{line: u.here(), text: v}}
 		}
-	case []any:
-		for _, e := range v {
-			out = findTexts(e, "", out)
+	case json.Delim:
+		if depth == maxDepth {
+			return nil, nil, errors.New("nested too deeply")
 		}
-	case map[string]any:
-		id, _ := v["id"].(string)
-		keys := make([]string, 0, len(v))
-		for k := range v {
-			keys = append(keys, k)
+		if v == '[' {
+			docs, err = u.array(depth)
+		} else {
+			docs, err = u.object(depth)
 		}
-		slices.Sort(keys)
-		for _, k := range keys {
-			out = findTexts(v[k], id, out)
+		if err == nil {
+			_, err = u.dec.Token() // the closing bracket
 		}
 	}
-	return out
+	return token, docs, err
 }
 
-// line is one line of the text without its wrapping.
-type line struct {
-	number int
-	text   string
+func (u *unwrapper) array(depth int) ([]document, error) {
+	var out []document
+	for u.dec.More() {
+		_, docs, err := u.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, docs...)
+	}
+	return out, nil
+}
+
+// object reads an object: its "id" is the application id of the texts that
+// stand beside it.
+func (u *unwrapper) object(depth int) ([]document, error) {
+	var id string
+	var beside, deeper []document
+	for u.dec.More() {
+		key, err := u.dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		v, docs, err := u.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		s, isText := v.(string)
+		if isText && key == "id" {
+			id = s
+		}
+		if isText {
+			beside = append(beside, docs...)
+		} else {
+			deeper = append(deeper, docs...)
+		}
+	}
+	for i := range beside {
+		beside[i].appID = id
+	}
+	return append(beside, deeper...), nil
+}
+
+// here is the line of the last token.
+func (u *unwrapper) here() int {
+	end := int(u.dec.InputOffset())
+	u.line += strings.Count(u.text[u.at:end], "\n")
+	u.at = end
+	return u.line
 }
 
 var (
-	ansi        = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
+	ansi        = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 	stringPiece = regexp.MustCompile(`^[^"]*"((?:[^"\\]|\\.)*)"\s*[+;,)\s]*$`)
 	escapes     = strings.NewReplacer(`\n`, "\n", `\r`, "", `\t`, "\t", `\"`, `"`, `\\`, `\`, `\'`, `'`)
-	meaningful  = regexp.MustCompile(`Sub-topolog|Topolog(y|ies):|(Source|Processor|Sink):|-->|<--`)
+	typography  = strings.NewReplacer("\u00a0", " ", "–>", "-->", "—>", "-->", "<–", "<--", "<—", "<--", "\ufeff", "")
 )
 
-// lines cuts a text into lines and takes off string quotes, terminal colours
-// and carriage returns. Other prefixes stay: the line patterns look past them.
-func lines(text string) []line {
-	var out []line
-	for i, raw := range strings.Split(text, "\n") {
-		s := ansi.ReplaceAllString(strings.TrimRight(raw, "\r"), "")
-		if m := stringPiece.FindStringSubmatch(s); m != nil && (meaningful.MatchString(m[1]) || m[1] == `\n`) {
-			for _, part := range strings.Split(strings.TrimSuffix(escapes.Replace(m[1]), "\n"), "\n") {
-				out = append(out, line{i + 1, part})
-			}
-			continue
-		}
-		out = append(out, line{i + 1, s})
+// unwrapLine takes off string quotes, terminal colours and what editors do to
+// arrows. Other prefixes stay: recognise looks past them. A string piece may
+// hold several lines.
+func unwrapLine(s string, yield func(string)) {
+	if strings.IndexByte(s, 0x1b) >= 0 {
+		s = ansi.ReplaceAllString(s, "")
 	}
-	return out
+	if strings.Contains(s, "--&gt;") || strings.Contains(s, "&lt;--") {
+		s = html.UnescapeString(s)
+	}
+	if !ascii(s) {
+		s = typography.Replace(s)
+	}
+	if strings.IndexByte(s, '"') >= 0 {
+		if m := stringPiece.FindStringSubmatch(s); m != nil && (hints(m[1]) || m[1] == `\n`) {
+			for _, part := range strings.Split(strings.TrimSuffix(escapes.Replace(m[1]), "\n"), "\n") {
+				yield(part)
+			}
+			return
+		}
+	}
+	yield(s)
 }
 
-var decoration = regexp.MustCompile("^[\\s*/`'\"|#;>+()-]*$")
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
 
-// prefixed says whether what stands before a keyword may be a log, comment or
-// container prefix.
-func prefixed(s string) bool {
-	s = strings.TrimRight(s, " \t")
-	return s == "" || strings.ContainsRune(`|-:/*#>]"`, rune(s[len(s)-1]))
+// hints says whether a text has words of a topology.
+func hints(s string) bool {
+	for _, w := range [...]string{"Sub-topolog", "Topology:", "Topologies:", "Source:", "Processor:", "Sink:", "-->", "<--"} {
+		if strings.Contains(s, w) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,0 +1,194 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// check says what is missing, settles contradictions, and puts the topology
+// in order.
+func (p *parser) check(t *Topology) {
+	t.Edgeless = !p.next && !p.prev && p.nodes > 1
+	places := map[string]place{}
+	for s, n := range t.All() {
+		if old, again := places[n.Name]; again {
+			p.fail(n.Line, "%q is there already, in line %d: Kafka Streams has no two nodes of one name", n.Name, old.n.Line)
+		}
+		places[n.Name] = place{s, n}
+	}
+	for i := range t.Subtopologies {
+		p.checkSub(t, &t.Subtopologies[i], places)
+	}
+	p.checkNumbers(t)
+	if p.err != nil {
+		return
+	}
+	if t.Edgeless {
+		p.problems = append(p.problems, Problem{Kind: NoEdges, Line: t.Line,
+			Message: "the text has no arrows: how the nodes are connected is not known"})
+	}
+	p.contradictions(t, places)
+	p.looseTopics(t)
+	t.sort()
+}
+
+// place is a node and where it is.
+type place struct {
+	s *Subtopology
+	n *Node
+}
+
+// checkSub looks for arrows that are not there, and for nodes that are not:
+// arrows never leave a sub-topology.
+func (p *parser) checkSub(t *Topology, s *Subtopology, places map[string]place) {
+	if len(s.Nodes) == 0 {
+		p.cutOff(s.Line, "sub-topology %d has no node", s.ID)
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if !t.Edgeless {
+			if n.NextLine == 0 && n.Kind != Sink {
+				p.cutOff(n.Line, "%q has no --> line", n.Name)
+			}
+			if n.PrevLine == 0 && n.Kind != Source && p.prev {
+				p.cutOff(n.Line, "%q has no <-- line", n.Name)
+			}
+		}
+		p.checkArrows(s, n, n.NextLine, "-->", n.Next, places)
+		p.checkArrows(s, n, n.PrevLine, "<--", n.Prev, places)
+	}
+}
+
+func (p *parser) checkArrows(s *Subtopology, n *Node, line int, arrow string, to []string, places map[string]place) {
+	for _, name := range to {
+		switch at, ok := places[name]; {
+		case !ok:
+			p.cutOff(line, "%q %s %q, and no line says what %q is", n.Name, arrow, name, name)
+		case at.s != s:
+			p.cutOff(line, "%q of sub-topology %d %s %q, which is in sub-topology %d", n.Name, s.ID, arrow, name, at.s.ID)
+		}
+	}
+}
+
+// checkNumbers looks for sub-topologies that are missing: numbers have no
+// gaps.
+func (p *parser) checkNumbers(t *Topology) {
+	ids := map[int]bool{}
+	last := -1
+	for _, s := range t.Subtopologies {
+		ids[s.ID] = true
+		last = max(last, s.ID)
+	}
+	for id := range last {
+		if !ids[id] {
+			p.cutOff(t.Line, "sub-topology %d is missing, there is one with number %d", id, last)
+			return
+		}
+	}
+}
+
+// contradictions compares both directions of the arrows. "-->" is right: what
+// it says is in Prev afterwards.
+func (p *parser) contradictions(t *Topology, places map[string]place) {
+	forth := map[[2]string]bool{}
+	for _, n := range t.All() {
+		for _, to := range n.Next {
+			forth[[2]string{n.Name, to}] = true
+		}
+	}
+	prev := map[string][]string{}
+	for _, n := range t.All() {
+		for _, from := range n.Prev {
+			if !forth[[2]string{from, n.Name}] {
+				p.contradiction(n.PrevLine, "%q <-- %q, but line %d has no %q --> %q: there is none", n.Name, from, places[from].n.NextLine, from, n.Name)
+			}
+		}
+		for _, to := range n.Next {
+			if p.prev && !slices.Contains(places[to].n.Prev, n.Name) {
+				p.contradiction(n.NextLine, "%q --> %q, but line %d has no %q <-- %q: there is one", n.Name, to, max(places[to].n.PrevLine, places[to].n.Line), to, n.Name)
+			}
+			prev[to] = append(prev[to], n.Name)
+		}
+	}
+	for _, n := range t.All() {
+		n.Prev = prev[n.Name]
+	}
+}
+
+func (p *parser) contradiction(line int, format string, args ...any) {
+	p.problems = append(p.problems, Problem{Kind: Contradiction, Line: line, Message: fmt.Sprintf(format, args...)})
+}
+
+// looseTopics looks for repartition topics with one end: the other
+// sub-topology is missing. Only a name that Kafka Streams made is sure to be
+// internal.
+func (p *parser) looseTopics(t *Topology) {
+	written, read := map[string]*Node{}, map[string]*Node{}
+	for _, n := range t.All() {
+		for _, topic := range n.Topics {
+			if n.Kind == Sink {
+				written[topic] = n
+			} else {
+				read[topic] = n
+			}
+		}
+	}
+	for _, side := range []struct {
+		a, b map[string]*Node
+		text string
+	}{{written, read, "written but never read"}, {read, written, "read but never written"}} {
+		for topic, n := range side.a {
+			if side.b[topic] != nil || !internalName(topic) {
+				continue
+			}
+			if _, generated := ParseGenerated(topic); generated {
+				p.cutOff(n.Line, "repartition topic %q is %s", topic, side.text)
+			} else {
+				p.problems = append(p.problems, Problem{Kind: Loose, Line: n.Line,
+					Message: fmt.Sprintf("topic %q has the name of a repartition topic and is %s: the text may be cut off", topic, side.text)})
+			}
+		}
+	}
+}
+
+// bracketed takes the names out of "[a, b]", if topics can be called so: a
+// regular expression may look like it.
+func bracketed(s string) ([]string, bool) {
+	if len(s) < 2 || s[0] != '[' || s[len(s)-1] != ']' {
+		return nil, false
+	}
+	s = s[1 : len(s)-1]
+	return split(s), legal(s)
+}
+
+// legal says whether s is a list of topic names.
+func legal(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !(c == ' ' || c == ',' || c == '-' || c == '.' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
+			return false
+		}
+	}
+	return true
+}
+
+// split cuts "a, b" into its names; nothing gives nil.
+func split(s string) []string {
+	return slices.DeleteFunc(splitAll(s), func(s string) bool { return s == "" })
+}
+
+// splitAll cuts "a, b,"; nothing gives nil, and what is missing is "".
+func splitAll(s string) []string {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return nil
+	}
+	out := make([]string, 0, strings.Count(s, ",")+1)
+	for more := true; more; {
+		var name string
+		name, s, more = strings.Cut(s, ",")
+		out = append(out, strings.TrimSpace(name))
+	}
+	return out
+}

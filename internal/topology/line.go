@@ -1,0 +1,203 @@
+package topology
+
+import "strings"
+
+// recognised is what one line says.
+type recognised struct {
+	kind   lineKind
+	node   NodeKind
+	name   string // of a node, or of a named topology
+	what   string // the word before the colon in a node's parentheses
+	value  string // what stands there
+	tight  bool   // no space before the parenthesis, as Kafka 1.0 printed it
+	arrows string // "--> a, b <-- c", from the first arrow on
+	id     string // of a sub-topology
+	global bool
+	strong bool // a header that only a topology has
+}
+
+type lineKind int
+
+const (
+	otherLine  lineKind = iota
+	decoration          // nothing but blanks, quotes, comment and table marks
+	nodeLine            // perhaps with arrows behind it
+	cutNode             // begins as a node
+	arrowLine           //
+	subLine             // "Sub-topology: 0"
+	headerLine          // "Topologies:" and its other forms
+	noneLine            // "Global Stores:", and the "none" below it
+)
+
+var nodeWords = [...]struct {
+	word string
+	kind NodeKind
+}{{"Source:", Source}, {"Processor:", Processor}, {"Sink:", Sink}}
+
+// recognise looks past what may stand before the words of a topology: log,
+// comment and container prefixes. Nodes come first: their names may hold
+// anything.
+func recognise(s string) recognised {
+	if strings.Trim(s, decorations) == "" {
+		return recognised{kind: decoration}
+	}
+	if r, ok := recogniseNode(s); ok {
+		return r
+	}
+	if at := firstArrow(s); at >= 0 && prefixed(s[:at]) {
+		return recognised{kind: arrowLine, arrows: s[at:]}
+	}
+	if r, ok := recogniseSub(s); ok {
+		return r
+	}
+	if r, ok := recogniseHeader(s); ok {
+		return r
+	}
+	if strings.HasSuffix(strings.TrimRight(s, " \t"), "|") { // an empty line behind a container's name
+		return recognised{kind: decoration}
+	}
+	return recognised{}
+}
+
+const decorations = " \t*/`'\"|#;>+()-"
+
+// recogniseNode reads "Source: name (topics: [a, b])" and its kin.
+func recogniseNode(s string) (recognised, bool) {
+	r := recognised{kind: cutNode}
+	at := -1
+	var rest string
+	for _, w := range nodeWords {
+		if i := strings.Index(s, w.word); i >= 0 && (at < 0 || i < at) && atWord(s, i) && prefixed(s[:i]) {
+			at, r.node, rest = i, w.kind, strings.TrimLeft(s[i+len(w.word):], " \t")
+		}
+	}
+	if at < 0 || rest == "" {
+		return r, false
+	}
+	open, end := -1, -1
+	for _, what := range [...]string{"topics", "topic", "stores", "extractor class"} {
+		if i, n := indexOpen(rest, what); i > 0 && (open < 0 || i < open) {
+			open, end, r.what = i, n, what
+		}
+	}
+	if open < 0 {
+		// Only the end of a text is a cut: a log has such words too.
+		before := strings.TrimRight(s[:at], " \t")
+		return r, before == "" || strings.ContainsRune(`|*/#"`, rune(before[len(before)-1]))
+	}
+	r.name = strings.TrimRight(rest[:open], " \t")
+	r.tight = len(r.name) == open
+	value := rest[end:]
+	if i := inlineArrow(value); i >= 0 {
+		value, r.arrows = value[:i], value[i:]
+	}
+	last := strings.LastIndexByte(value, ')')
+	if last < 0 || r.name == "" {
+		return r, true
+	}
+	r.kind, r.value = nodeLine, strings.TrimSpace(value[:last])
+	return r, true
+}
+
+// indexOpen finds "(what:" in s: where it begins, and where the value does.
+func indexOpen(s, what string) (at, end int) {
+	for from := 0; ; {
+		i := strings.IndexByte(s[from:], '(')
+		if i < 0 {
+			return -1, 0
+		}
+		from += i + 1
+		if rest, ok := strings.CutPrefix(s[from:], what); ok && strings.HasPrefix(rest, ":") {
+			return from - 1, from + len(what) + 1
+		}
+	}
+}
+
+// inlineArrow finds the first arrow behind a closing parenthesis.
+func inlineArrow(s string) int {
+	for from := 0; ; {
+		i := firstArrow(s[from:])
+		if i < 0 {
+			return -1
+		}
+		from += i
+		if before := strings.TrimRight(s[:from], " \t"); strings.HasSuffix(before, ")") {
+			return from
+		}
+		from += 3
+	}
+}
+
+// firstArrow is where the first "-->" or "<--" is, or -1.
+func firstArrow(s string) int {
+	for from := 0; ; {
+		i := strings.Index(s[from:], "--")
+		if i < 0 {
+			return -1
+		}
+		i += from
+		switch {
+		case i > 0 && s[i-1] == '<':
+			return i - 1
+		case i+2 < len(s) && s[i+2] == '>':
+			return i
+		}
+		from = i + 1
+	}
+}
+
+// recogniseSub reads "Sub-topology: 1 for global store (will not generate
+// tasks)".
+func recogniseSub(s string) (recognised, bool) {
+	const word = "Sub-topology:"
+	i := strings.Index(s, word)
+	if i < 0 || !atWord(s, i) {
+		return recognised{}, false
+	}
+	rest := strings.TrimLeft(s[i+len(word):], " \t")
+	digits := 0
+	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
+		digits++
+	}
+	behind := strings.TrimSpace(rest[digits:])
+	r := recognised{kind: subLine, id: rest[:digits], global: strings.HasPrefix(behind, "for global store")}
+	return r, digits > 0 && (r.global || strings.Trim(behind, decorations) == "")
+}
+
+// recogniseHeader reads the line above sub-topologies. "Topology: name:" is
+// that of a named topology.
+func recogniseHeader(s string) (recognised, bool) {
+	s = strings.TrimRight(s, " \t")
+	ends := func(word string) bool { return strings.HasSuffix(s, word) && atWord(s, len(s)-len(word)) }
+	switch {
+	case ends("Topologies:"), ends("Sub-topologies:"):
+		return recognised{kind: headerLine, strong: true}, true
+	case ends("Topology"), ends("Topology:"):
+		return recognised{kind: headerLine}, true
+	case ends("Global Stores:"), strings.Trim(s, decorations) == "none":
+		return recognised{kind: noneLine}, true
+	}
+	const word = "Topology:"
+	if i := strings.Index(s, word); i >= 0 && atWord(s, i) && strings.HasSuffix(s, ":") && i+len(word) < len(s) {
+		if name := strings.TrimSpace(s[i+len(word) : len(s)-1]); name != "" {
+			return recognised{kind: headerLine, name: name}, true
+		}
+	}
+	return recognised{}, false
+}
+
+// atWord says whether a word that begins at i is not the end of another.
+func atWord(s string, i int) bool {
+	if i == 0 {
+		return true
+	}
+	c := s[i-1]
+	return !(c == '-' || c == '.' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z')
+}
+
+// prefixed says whether what stands before a keyword may be a log, comment or
+// container prefix.
+func prefixed(s string) bool {
+	s = strings.TrimRight(s, " \t")
+	return s == "" || strings.IndexByte(`|-:/*#>]"`, s[len(s)-1]) >= 0
+}

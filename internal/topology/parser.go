@@ -1,0 +1,278 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxNodes is more than a topology of any application has.
+const maxNodes = 1 << 20
+
+// parser puts lines together. A print is what one describe() printed: one
+// topology, or all those of an application with named ones.
+type parser struct {
+	o        Options
+	m        *Model
+	appID    string
+	together bool   // the next topology belongs to the print: an array held both
+	first    string // the first line with something on it
+	hinted   bool   // there were words of a topology
+
+	print    []Topology // the last one is being read while open
+	open     bool
+	err      *fault // the first thing that makes the print unusable
+	header   *header
+	node     *Node // arrows belong to it
+	nodes    int
+	next     bool      // the topology has "-->"
+	prev     bool      // it has "<--"
+	problems []Problem // of the print
+	pending  []Problem // lines not understood since its last line; perhaps behind it
+	around   int       // those of them that were not kept
+
+	results
+}
+
+// header is a "Topologies:" line that waits for its first sub-topology.
+type header struct {
+	line   int
+	text   string
+	name   string
+	strong bool // nothing but a topology begins so
+}
+
+func newParser(o Options) *parser {
+	return &parser{o: o, m: &Model{File: o.File}, appID: o.ApplicationID}
+}
+
+func (p *parser) topology() *Topology { return &p.print[len(p.print)-1] }
+
+func (p *parser) sub() *Subtopology {
+	if !p.open {
+		return nil
+	}
+	subs := p.topology().Subtopologies
+	return &subs[len(subs)-1]
+}
+
+// fault is why a print is unusable.
+type fault struct {
+	line int
+	err  error
+}
+
+// fail notes a fault. Reading goes on: a later print may do.
+func (p *parser) fail(line int, format string, args ...any) {
+	if p.err == nil {
+		p.err = &fault{line, fmt.Errorf(format, args...)}
+	}
+}
+
+// cutOff notes a fault without which the text would be whole.
+func (p *parser) cutOff(line int, format string, args ...any) {
+	p.fail(line, format+": the text is cut off or lines are missing", args...)
+}
+
+func (p *parser) line(number int, s string) {
+	if !p.hinted {
+		p.hinted = hints(s)
+	}
+	r := recognise(s)
+	switch {
+	case r.kind == decoration, r.kind == noneLine && p.open:
+	case r.kind == headerLine:
+		p.begin(number, s, r)
+	case r.kind == subLine:
+		p.subtopology(number, r)
+	case !p.open || r.kind == otherLine || r.kind == noneLine:
+		p.unparsed(number, s)
+	default:
+		p.noHeader()
+		p.inside()
+		p.part(number, r)
+	}
+}
+
+// part is a line of a sub-topology.
+func (p *parser) part(number int, r recognised) {
+	switch {
+	case r.kind == cutNode && r.name != "":
+		p.cutOff(number, "%s %q has no closing parenthesis", r.node, r.name)
+	case r.kind == cutNode:
+		p.cutOff(number, "the %s has no closing parenthesis", r.node)
+	case r.kind == arrowLine && p.node == nil:
+		p.cutOff(number, "an arrow below no node")
+	case r.kind == arrowLine:
+		p.edges(number, r.arrows)
+	default:
+		p.add(number, r)
+	}
+}
+
+func (p *parser) unparsed(number int, s string) {
+	if len(p.pending) == maxProblems {
+		p.around++
+		return
+	}
+	s = strings.TrimSpace(s)
+	p.pending = append(p.pending, Problem{Kind: UnparsedLine, Line: number, Text: s, Message: fmt.Sprintf("not understood: %.200q", s)})
+}
+
+// inside says that the lines pending stand in the middle of the print.
+func (p *parser) inside() {
+	p.problems = append(p.problems, p.pending...)
+	p.more += p.around
+	p.pending, p.around = p.pending[:0], 0
+}
+
+// begin notes a header; only a sub-topology below it begins a topology.
+func (p *parser) begin(number int, s string, r recognised) {
+	h := &header{line: number, text: s, name: r.name, strong: r.strong}
+	if p.header != nil { // "Topology", then "Sub-topologies:"
+		h.line, h.text, h.strong = p.header.line, p.header.text, h.strong || p.header.strong
+		if h.name == "" {
+			h.name = p.header.name
+		}
+	}
+	p.header = h
+}
+
+// noHeader drops a header that no sub-topology follows.
+func (p *parser) noHeader() {
+	h := p.header
+	p.header = nil
+	switch {
+	case h == nil:
+	case h.strong && p.open:
+		p.cutOff(h.line, "no sub-topology below %q", strings.TrimSpace(h.text))
+	default:
+		p.unparsed(h.line, h.text)
+	}
+}
+
+func (p *parser) subtopology(number int, r recognised) {
+	id, err := strconv.ParseUint(r.id, 10, 31)
+	h := p.header
+	p.header = nil
+	has := func(s Subtopology) bool { return s.ID == int(id) }
+	if !p.open || h != nil || err == nil && slices.ContainsFunc(p.topology().Subtopologies, has) {
+		if h == nil {
+			h = &header{line: number}
+		}
+		p.start(h)
+	}
+	p.inside()
+	if err != nil {
+		p.fail(number, "sub-topology number %s is not one", r.id)
+	}
+	t := p.topology()
+	t.Subtopologies = append(t.Subtopologies, Subtopology{ID: int(id), Global: r.global, Line: number})
+	p.node = nil
+}
+
+// start begins a topology, and with it mostly a print.
+func (p *parser) start(h *header) {
+	p.endTopology()
+	joins := p.together
+	if h.name != "" && len(p.print) > 0 {
+		clash := func(t Topology) bool { return t.Name == "" || t.Name == h.name }
+		joins = joins || !slices.ContainsFunc(p.print, clash)
+	}
+	if !joins {
+		p.endPrint()
+	}
+	p.together = false
+	p.print = append(p.print, Topology{Name: h.name, ApplicationID: p.appID, File: p.o.File, Line: h.line})
+	p.open, p.next, p.prev, p.nodes = true, false, false, 0
+}
+
+// add takes a node line.
+func (p *parser) add(number int, r recognised) {
+	n := Node{Kind: r.node, Name: r.name, Line: number}
+	switch {
+	case n.Kind == Source && r.what == "topics":
+		list, ok := bracketed(r.value)
+		if !ok && r.tight { // Kafka 1.0 printed no brackets
+			list, ok = split(r.value), legal(r.value)
+		}
+		if ok {
+			n.Topics = list
+		} else {
+			n.Pattern = r.value
+		}
+	case n.Kind == Processor && r.what == "stores":
+		n.Stores = split(strings.TrimSuffix(strings.TrimPrefix(r.value, "["), "]"))
+	case n.Kind == Sink && r.what == "topic" && r.value == "null": // a dynamic sink, as brokers describe it
+	case n.Kind == Sink && r.what == "topic":
+		n.Topics = []string{r.value}
+	case n.Kind == Sink && r.what == "extractor class":
+		n.Extractor = r.value
+	default:
+		p.fail(number, "a %s with %q", r.node, r.what)
+	}
+	if p.nodes++; p.nodes > maxNodes {
+		p.fail(number, "more than %d nodes: not a topology", maxNodes)
+		return
+	}
+	s := p.sub()
+	s.Nodes = append(s.Nodes, n)
+	p.node = &s.Nodes[len(s.Nodes)-1]
+	if r.arrows != "" {
+		p.edges(number, r.arrows)
+	}
+}
+
+// edges reads "--> a, b" and "<-- c", one or both in a line.
+func (p *parser) edges(number int, s string) {
+	for s != "" {
+		arrow, rest := s[:3], s[3:]
+		names := rest
+		if i := firstArrow(rest); i >= 0 && i < len(rest) && (i == 0 || rest[i-1] == ' ' || rest[i-1] == '\t') {
+			names, s = rest[:i], rest[i:]
+		} else {
+			s = ""
+		}
+		list := splitAll(names)
+		if len(list) == 0 || slices.Contains(list, "") {
+			p.cutOff(number, "%q names no node", strings.TrimSpace(arrow+names))
+			continue
+		}
+		if len(list) == 1 && list[0] == "none" {
+			list = nil
+		}
+		if arrow == "-->" {
+			p.node.Next, p.node.NextLine, p.next = append(p.node.Next, list...), number, true
+		} else {
+			p.node.Prev, p.node.PrevLine, p.prev = append(p.node.Prev, list...), number, true
+		}
+	}
+}
+
+// endTopology checks what only a whole topology tells.
+func (p *parser) endTopology() {
+	if !p.open {
+		return
+	}
+	p.open, p.node = false, nil
+	p.check(p.topology())
+}
+
+// endPrint ends what one describe() printed.
+func (p *parser) endPrint() {
+	p.endTopology()
+	if p.o.Log {
+		p.m.Around += len(p.pending) + p.around
+		p.pending, p.around = p.pending[:0], 0
+	} else {
+		p.inside()
+	}
+	if len(p.print) == 0 {
+		p.tell(p.problems)
+	} else {
+		p.settle()
+		p.last = result{p.print, p.problems, p.err}
+	}
+	p.print, p.problems, p.err = nil, nil, nil
+}
