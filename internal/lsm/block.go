@@ -100,7 +100,10 @@ func (e *entries) reset(b []byte) error {
 }
 
 // next steps to the next entry; false at the end or on an error, see err.
-func (e *entries) next() bool {
+func (e *entries) next() bool { return e.quick() || e.step() }
+
+// step is next for entries of every form.
+func (e *entries) step() bool {
 	d, o := e.data, e.off
 	if o >= len(d) {
 		return false

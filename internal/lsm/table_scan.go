@@ -53,6 +53,9 @@ type ScanOptions struct {
 	Buffer    []byte // to read into, so that several scans share one; may be nil
 }
 
+// metaBuffer is what blocks that only need verifying are read into, in pieces.
+const metaBuffer = 64 << 10
+
 // maxScanErrors bounds the list of errors; the rest is counted.
 const maxScanErrors = 1000
 
@@ -100,7 +103,7 @@ func (s *scan) run(verify bool) {
 		OrderChecked:  t.order.bytewise(),
 	}
 	if len(s.o.Buffer) == 0 {
-		s.o.Buffer = make([]byte, min(streamBuffer, max(t.size, 1<<10)))
+		s.o.Buffer = make([]byte, min(metaBuffer, max(t.size, 1<<10)))
 	}
 	if verify && !t.verifyMeta(s.o.Buffer, s.bad) {
 		return
@@ -124,9 +127,22 @@ func (s *scan) run(verify bool) {
 	}
 }
 
-// data walks the data blocks and says whether the scan goes on.
-func (s *scan) data() bool {
-	st, err := s.t.newStream(s.o.Buffer)
+// data walks the data blocks and says whether the scan goes on. A function of
+// the caller never gets mapped memory, which may vanish.
+func (s *scan) data() (goOn bool) {
+	if m := mappingOf(s.t.r); m != nil && s.fn == nil {
+		info, errs := s.info, len(s.errs)
+		if m.guard(func() { goOn = s.walk(m) }) {
+			return goOn
+		}
+		s.info, s.errs = info, s.errs[:errs] // once more, to say where it fails
+	}
+	return s.walk(nil)
+}
+
+// walk is data through a mapping, or without.
+func (s *scan) walk(m *mapping) bool {
+	st, err := s.t.newStream(s.o.Buffer, m)
 	if err != nil {
 		return s.bad(err)
 	}
@@ -143,11 +159,11 @@ func (s *scan) data() bool {
 		if err == nil {
 			err = s.block(&e, b, h)
 		}
-		var stop stopScan
+		stop, stopped := errors.AsType[stopScan](err)
 		switch {
 		case err == nil:
 			info.DataBlocks++
-		case errors.As(err, &stop):
+		case stopped:
 			s.errs = append(s.errs, stop.error)
 			goOn = false
 		default:
