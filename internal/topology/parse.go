@@ -1,8 +1,8 @@
 package topology
 
 import (
-	"cmp"
 	"bufio"
+	"cmp"
 	"errors"
 	"io"
 	"strings"

@@ -159,7 +159,7 @@ func TestStoreSubtopology(t *testing.T) {
 	}
 	// The same one printed twice is one.
 	once := read(t, "03.txt")
-	if m, err = ParseText(once + "\n" + once, Options{All: true}); err != nil || len(m.Topologies) != 1 {
+	if m, err = ParseText(once+"\n"+once, Options{All: true}); err != nil || len(m.Topologies) != 1 {
 		t.Errorf("%d topologies, %v; want one printed twice", len(m.Topologies), err)
 	}
 }
