@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"sstool/internal/lsm"
-	"sstool/internal/op"
 	"sstool/internal/streams"
 )
 
@@ -21,13 +20,17 @@ type rowsDB struct {
 // application removed the segment meanwhile.
 func (d *rowsDB) open() (db *lsm.DB, gone bool, err error) {
 	db, err = openDatabase(d.dir)
-	if err == nil {
-		return db, false, nil
+	if err == nil && db.Version == nil {
+		_, err = db.Family(streams.DefaultFamily) // says why the live files are not known
 	}
-	if op.KindOf(err) == op.NotFound && d.segmented {
-		return nil, true, nil
+	if err != nil {
+		err = d.vanished(err)
+		return nil, err == nil, err
 	}
-	return nil, false, err
+	for _, p := range db.Problems {
+		d.r.note("%s: %s", d.dir, p)
+	}
+	return db, false, nil
 }
 
 // families are the families of db with rows, the one that wins first: a store

@@ -34,6 +34,11 @@ func whole(db *lsm.DB) bool {
 	if db.Version == nil || db.Options == nil || len(db.Missing) > 0 {
 		return false
 	}
+	for _, p := range db.Problems {
+		if p.File == "CURRENT" || p.File == db.Version.Manifest {
+			return false
+		}
+	}
 	for _, f := range db.Version.Families {
 		if _, ok := db.Options.Family(f.Name); !ok {
 			return false
