@@ -139,7 +139,7 @@ func (p *parser) looseTopics(t *Topology) {
 		text string
 	}{{written, read, "written but never read"}, {read, written, "read but never written"}} {
 		for topic, n := range side.a {
-			if side.b[topic] != nil || !internalName(topic) {
+			if side.b[topic] != nil || internalKind(topic) == "" {
 				continue
 			}
 			if _, generated := ParseGenerated(topic); generated {

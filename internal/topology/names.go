@@ -1,56 +1,69 @@
 package topology
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
 
 // Generated is a name that Kafka Streams makes when the application gives
-// none: a prefix and a number of ten digits, which counts all unnamed things
-// of the application (InternalStreamsBuilder.newProcessorName, newStoreName).
-// It changes when something before it is added, removed or named.
+// none: a prefix and a number of ten digits, which counts all things of the
+// application in the order of the calls (InternalStreamsBuilder's
+// newProcessorName and newStoreName). It shifts when a call before it comes or
+// goes.
 type Generated struct {
 	Prefix string // with the dash: "KSTREAM-AGGREGATE-STATE-STORE-"
 	Number int
-	Suffix string // what follows: "-store", "-repartition", "-topic", "-changelog"; mostly ""
+	Suffix string // what follows: "-store", "-repartition", "-topic", "-Buffer"; mostly ""
 }
 
-// ParseGenerated takes a generated name of a node, store or topic apart.
+const storeWord = "STATE-STORE-"
+
+// ParseGenerated takes a generated name of a node, a store or a topic without
+// application id apart.
 func ParseGenerated(name string) (Generated, bool) {
-	for end := len(name); end >= 11; {
+	for end := len(name); end >= 11; end = strings.LastIndexByte(name[:end], '-') {
 		start := end - 10
-		if name[start-1] == '-' && digits(name[start:end]) {
+		if name[start-1] == '-' && strings.Trim(name[start:end], "0123456789") == "" {
 			n, err := strconv.Atoi(name[start:end])
 			g := Generated{Prefix: name[:start], Number: n, Suffix: name[end:]}
-			return g, err == nil && g.made()
+			return g, err == nil && (g.IsStore() || g.Operator() != "")
 		}
-		end = strings.LastIndexByte(name[:end], '-')
 	}
 	return Generated{}, false
 }
 
-// made says whether the words around the number are Kafka Streams' own.
-func (g Generated) made() bool {
-	if strings.HasSuffix("-"+g.Prefix, "-STATE-STORE-") { // of a table: its topic stands before
-		return true
-	}
-	for _, family := range [...]string{"KSTREAM-", "KTABLE-", "COGROUPKSTREAM-"} {
-		if rest, ok := strings.CutPrefix(g.Prefix, family); ok && rest != "" {
-			return strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
-		}
-	}
-	return false
+// String is the name.
+func (g Generated) String() string { return g.Named(g.Number) }
+
+// Named is the name with another number.
+func (g Generated) Named(number int) string {
+	return fmt.Sprintf("%s%010d%s", g.Prefix, number, g.Suffix)
 }
 
-func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
+// IsStore says whether a store was given the number, not a processor: then
+// naming the store takes the number away from everything behind it.
+func (g Generated) IsStore() bool { return strings.HasSuffix("-"+g.Prefix, "-"+storeWord) }
 
-// internalName says whether a topic has the name that Kafka Streams gives a
-// repartition or foreign-key topic, without the application id.
-func internalName(topic string) bool {
-	for _, s := range [...]string{"-repartition", "-subscription-registration-topic", "-subscription-response-topic"} {
-		if strings.HasSuffix(topic, s) {
-			return true
+// Operator is the operator in the name, "KSTREAM-KEY-SELECT"; "" for the store
+// of table(topic) and globalTable(topic), which begins with the topic.
+func (g Generated) Operator() string {
+	op := strings.TrimSuffix(g.Prefix, storeWord)
+	for _, family := range [...]string{"KSTREAM-", "KTABLE-", "COGROUPKSTREAM-"} {
+		if word, ok := strings.CutPrefix(op, family); ok && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == "" {
+			if word = strings.Trim(word, "-"); word != "" {
+				return family + word
+			}
 		}
 	}
-	return strings.HasPrefix(topic, "KTABLE-FK-JOIN-SUBSCRIPTION-") && strings.HasSuffix(topic, "-topic")
+	return ""
+}
+
+// Topic is the topic in the name of the store of table(topic) and
+// globalTable(topic), else "".
+func (g Generated) Topic() string {
+	if g.Suffix != "" || !g.IsStore() || g.Operator() != "" {
+		return ""
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(g.Prefix, storeWord), "-")
 }
