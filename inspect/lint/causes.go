@@ -1,0 +1,244 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sstool/internal/topology"
+)
+
+// cause is one thing without a name in the code, and every generated name that
+// comes of it.
+type cause struct {
+	key   string
+	call  callKind
+	items []item
+	root  string // the suggested name
+}
+
+// item is a generated name.
+type item struct {
+	gen    generated
+	name   string
+	kind   string // kindStore, kindRepartition or kindFK
+	global bool
+	line   int
+}
+
+// callKind is the call of the DSL that names a cause.
+type callKind int
+
+const (
+	callMaterialized callKind = iota
+	callStreamJoined          // its stores
+	callSuppressed
+	callTableJoined
+	callJoinedBuffer
+	callRepartitioned
+	callToTableNamed
+	callJoined
+	callStreamJoinedName // its repartition topics
+)
+
+// text is the call with a name in it.
+func (k callKind) text(name string) string {
+	switch k {
+	case callStreamJoined:
+		return fmt.Sprintf("StreamJoined.as(%q)", name)
+	case callSuppressed:
+		return fmt.Sprintf("Suppressed.withName(%q)", name)
+	case callTableJoined:
+		return fmt.Sprintf("TableJoined.as(%q)", name)
+	case callJoinedBuffer, callJoined:
+		return fmt.Sprintf("Joined.as(%q)", name)
+	case callRepartitioned:
+		return fmt.Sprintf("Repartitioned.as(%q)", name)
+	case callToTableNamed:
+		return fmt.Sprintf("toTable(Named.as(%q))", name)
+	case callStreamJoinedName:
+		return fmt.Sprintf("StreamJoined.withName(%q)", name)
+	}
+	return fmt.Sprintf("Materialized.as(%q)", name)
+}
+
+// newName is what the item is called when its cause has this name.
+func (c *cause) newName(it item, name string) string {
+	switch {
+	case it.kind == kindRepartition && c.call == callStreamJoinedName:
+		return name + c.side(it) + repartitionSuffix
+	case it.kind == kindRepartition:
+		return name + repartitionSuffix
+	case it.kind == kindFK && it.gen.Prefix == fkRegister:
+		return name + registerSuffix
+	case it.kind == kindFK:
+		return name + respondSuffix
+	}
+	switch c.call {
+	case callSuppressed:
+		return name + "-store"
+	case callTableJoined:
+		return name + "-subscription-store"
+	case callJoinedBuffer:
+		return name + "-Buffer"
+	case callStreamJoined:
+		return name + joinEnding(it.gen.operator(), c)
+	}
+	return name
+}
+
+// side is which side of a join an item is: the left one is drawn first.
+func (c *cause) side(it item) string {
+	for _, o := range c.items {
+		if o.gen.Number < it.gen.Number {
+			return "-right"
+		}
+	}
+	return "-left"
+}
+
+// joinEnding is what StreamJoined.as adds (KI/KStreamImplJoin,
+// OuterStreamJoinStoreFactory).
+func joinEnding(operator string, c *cause) string {
+	switch operator {
+	case "JOINTHIS":
+		return "-this-join-store"
+	case "JOINOTHER":
+		return "-other-join-store"
+	case "OUTERTHIS":
+		return "-outer-this-join-store"
+	case "OUTEROTHER":
+		return "-outer-other-join-store"
+	}
+	if slices.ContainsFunc(c.items, func(it item) bool { return it.gen.operator() == "OUTERTHIS" }) {
+		return "-outer-shared-join-store"
+	}
+	return "-left-shared-join-store"
+}
+
+// findCauses groups the generated names of state by what would name them, in
+// the order of their numbers.
+func (v *view) findCauses() []*cause {
+	by := map[string]*cause{}
+	var out []*cause
+	add := func(key string, call callKind, it item) {
+		c := by[key]
+		if c == nil {
+			c = &cause{key: key, call: call}
+			by[key], out = c, append(out, c)
+		}
+		c.items = append(c.items, it)
+	}
+	fk := v.foreignKeyJoins()
+	for _, s := range v.stores {
+		if s.generated {
+			key, call := storeCause(s, fk)
+			add(key, call, item{s.gen, s.Name, kindStore, s.Global, s.Line})
+		}
+	}
+	for _, f := range v.topics {
+		if f.generated && f.internal() {
+			key, call := v.topicCause(f, fk, by)
+			add(key, call, item{f.gen, f.name, f.kind, false, f.line})
+		}
+	}
+	for _, c := range out {
+		slices.SortFunc(c.items, func(a, b item) int {
+			return cmp.Or(cmp.Compare(a.gen.Number, b.gen.Number), cmp.Compare(len(a.gen.Suffix), len(b.gen.Suffix)), strings.Compare(a.name, b.name))
+		})
+	}
+	slices.SortStableFunc(out, func(a, b *cause) int { return cmp.Compare(a.items[0].gen.Number, b.items[0].gen.Number) })
+	return out
+}
+
+func storeCause(s *store, fk map[string]string) (key string, call callKind) {
+	if n, ok := s.gen.join(); ok {
+		return fmt.Sprintf("stores of join %d", n), callStreamJoined
+	}
+	switch {
+	case s.gen.Prefix == fkStore:
+		return cmp.Or(fk[s.Name], s.Name), callTableJoined
+	case s.gen.Suffix == "-Buffer":
+		return s.gen.base(), callJoinedBuffer
+	case s.gen.operator() == "SUPPRESS":
+		return s.Name, callSuppressed
+	}
+	return s.Name, callMaterialized
+}
+
+func (v *view) topicCause(f *flow, fk map[string]string, stores map[string]*cause) (key string, call callKind) {
+	if f.kind == kindFK {
+		return cmp.Or(fk[f.name], f.name), callTableJoined
+	}
+	base := f.gen.base()
+	if _, ok := stores[base]; ok { // count() and the like: the store names it
+		return base, callMaterialized
+	}
+	switch f.gen.operator() {
+	case "TOTABLE":
+		return base, callToTableNamed
+	case "REPARTITION":
+		return base, callRepartitioned
+	}
+	key, call = base, callRepartitioned
+	for _, src := range f.sources {
+		v.forward(src, func(n *topology.Node) bool {
+			if len(n.Stores) == 0 {
+				return false
+			}
+			switch {
+			case strings.HasPrefix(n.Name, "KSTREAM-WINDOWED-"):
+				g, _ := parseGenerated(n.Stores[0])
+				if join, ok := g.join(); ok {
+					key = fmt.Sprintf("topics of join %d", join)
+				} else {
+					key = "topics of join " + joinName(n.Stores[0])
+				}
+				call = callStreamJoinedName
+			case strings.HasPrefix(n.Name, "KSTREAM-JOIN-"), strings.HasPrefix(n.Name, "KSTREAM-LEFTJOIN-"):
+				call = callJoined
+			}
+			return true
+		})
+	}
+	return key, call
+}
+
+// joinName is the name in a store of StreamJoined.as(name).
+func joinName(store string) string {
+	for _, s := range []string{"-outer-this-join-store", "-outer-other-join-store", "-this-join-store", "-other-join-store", "-left-shared-join-store", "-outer-shared-join-store"} {
+		if name, ok := strings.CutSuffix(store, s); ok {
+			return name
+		}
+	}
+	return store
+}
+
+// foreignKeyJoins tells, of every generated name of a foreign-key join, the
+// join: the name of its registration topic.
+func (v *view) foreignKeyJoins() map[string]string {
+	out := map[string]string{}
+	for _, f := range v.topics {
+		if f.kind != kindFK || f.gen.Prefix != fkRegister {
+			continue
+		}
+		out[f.name] = f.name
+		for _, src := range f.sources {
+			v.forward(src, func(n *topology.Node) bool {
+				for _, s := range n.Stores {
+					if strings.HasPrefix(s, fkStore) {
+						out[s] = f.name
+					}
+				}
+				for _, t := range n.Topics {
+					if x := v.flows[t]; x != nil && x.kind == kindFK {
+						out[t] = f.name
+					}
+				}
+				return false
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,287 @@
+package lint
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"sstool/internal/streams"
+	"sstool/internal/topology"
+)
+
+// claim is a topic that a topology will use, by its name in Kafka.
+type claim struct {
+	v        *view
+	topic    string
+	kind     string // kindChangelog, kindRepartition, kindFK or kindTopic
+	subject  string // the store, or the topic
+	line     int
+	existing bool // of the cluster, not of a topology
+}
+
+func (c claim) internal() bool { return c.kind != kindTopic }
+
+// String says what the topic is.
+func (c claim) String() string {
+	switch c.kind {
+	case kindChangelog:
+		return "the changelog of store " + c.subject
+	case kindTopic:
+		return "topic " + c.topic
+	}
+	return "the " + c.kind + " " + c.subject
+}
+
+func (v *view) claims() []claim {
+	var out []claim
+	seen := map[string]bool{}
+	for _, s := range v.stores {
+		if !s.Global && !seen[s.Name] {
+			seen[s.Name] = true
+			out = append(out, claim{v: v, topic: v.changelog(s.Name), kind: kindChangelog, subject: s.Name, line: s.Line})
+		}
+	}
+	for _, f := range v.topics {
+		out = append(out, claim{v: v, topic: v.topic(f), kind: f.kind, subject: f.name, line: f.line})
+	}
+	return out
+}
+
+// checkClaims compares all topic names: C2, C3, C4, C5, C6.
+func (r *run) checkClaims() {
+	var all []claim
+	for _, v := range r.views {
+		claims := v.claims()
+		for _, c := range claims {
+			r.checkTopicName(c)
+		}
+		r.checkWriters(v)
+		all = append(all, claims...)
+	}
+	r.checkSame(all)
+	r.checkMetrics(all)
+	r.checkForeign(all)
+	r.checkPrefixes()
+}
+
+// checkTopicName is C3.
+func (r *run) checkTopicName(c claim) {
+	err := streams.ValidateTopic(c.topic)
+	if err == nil {
+		return
+	}
+	f := r.report(c.v, "C3", c.line, cmp.Or(kindOfClaim(c), kindTopic), c.subject, "%s cannot be created: %v", c, err)
+	if c.kind == kindTopic {
+		f.Message = err.Error()
+	}
+	if over := len(c.topic) - maxTopic; over > 0 {
+		f.Fix = "Make the name " + count(over, "character") + " shorter, or the application id."
+	}
+}
+
+const maxTopic = 249 // org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH
+
+// kindOfClaim is the subject's kind: of a changelog it is the store.
+func kindOfClaim(c claim) string {
+	if c.kind == kindChangelog {
+		return kindStore
+	}
+	return c.kind
+}
+
+// checkWriters is C7: an internal topic has one writer and one reader, unless
+// two things made its name.
+func (r *run) checkWriters(v *view) {
+	for _, f := range v.topics {
+		if f.kind == kindRepartition && (len(f.sinks) > 1 || len(f.sources) > 1) {
+			n, what := f.sinks, "written"
+			if len(n) < 2 {
+				n, what = f.sources, "read"
+			}
+			r.report(v, "C7", n[1].Line, kindRepartition, f.name, "repartition topic %s is %s by %s and by %s: two operators made its name",
+				f.name, what, n[0].Name, n[1].Name).with(v, n[0].Line, n[0].Name)
+		}
+	}
+	for _, s := range v.stores {
+		owner, ok := strings.CutSuffix(s.Name, "-store")
+		if !ok || s.generated || v.t.Edgeless || !slices.Contains(s.Processors, owner) {
+			continue
+		}
+		for _, p := range s.Processors {
+			if p != owner && !v.connected(owner, p) {
+				r.report(v, "C7", v.index[p].Line, kindStore, s.Name, "store %s belongs to %s (its name and -store), but %s has it too and is not connected to it: two stores of one name, made in two ways",
+					s.Name, owner, p).with(v, v.index[owner].Line, owner)
+				break
+			}
+		}
+	}
+}
+
+// connected says whether records go from one node to the other.
+func (v *view) connected(a, b string) bool {
+	return v.reaches(a, b) || v.reaches(b, a)
+}
+
+func (v *view) reaches(from, to string) bool {
+	found := false
+	v.forward(v.index[from], func(n *topology.Node) bool {
+		found = found || n.Name == to
+		return found
+	})
+	return found
+}
+
+// checkSame looks for one topic that two things will use: C4, and C5 when one
+// is the user's.
+func (r *run) checkSame(all []claim) {
+	by := map[string][]claim{}
+	for _, c := range all {
+		if c.v.id != "" || !c.internal() {
+			by[c.topic] = append(by[c.topic], c)
+		}
+	}
+	for _, c := range all {
+		for _, o := range by[c.topic] {
+			switch {
+			case o.v == c.v && o.kind == c.kind && o.subject == c.subject:
+			case !c.internal() && o.internal():
+				r.report(c.v, "C5", c.line, kindTopic, c.topic, "topic %s is %s of application %s", c.topic, o, o.v.appName()).with(o.v, o.line, o.subject)
+			case c.internal() && o.internal() && before(o.v, c.v) && (o.v.id != c.v.id || o.v.t.Name != c.v.t.Name):
+				r.report(c.v, "C4", c.line, kindOfClaim(c), c.subject, "%s of %s is topic %s, and so is %s of %s", c, c.v.appName(), c.topic, o, o.v.appName()).
+					with(o.v, o.line, o.subject)
+			}
+		}
+	}
+	if r.o.Facts == nil {
+		return
+	}
+	for _, c := range all {
+		if _, exists := r.o.Facts.Topics[c.topic]; !exists || !c.internal() || c.v.id == "" {
+			continue
+		}
+		for _, g := range r.o.Facts.Groups {
+			if g != c.v.id && strings.HasPrefix(c.topic, g+"-") && streams.IsInternalTopic(g, c.topic) && !strings.HasPrefix(c.v.id, g+"-") {
+				f := r.report(c.v, "C4", c.line, kindOfClaim(c), c.subject, "%s of %s is topic %s, which exists and may be application %s's", c, c.v.appName(), c.topic, g)
+				f.Severity = Warning
+				f.Others = append(f.Others, Place{r.o.Facts.From, 0, g})
+			}
+		}
+	}
+}
+
+// before orders views so that a clash is reported once.
+func before(a, b *view) bool {
+	return cmp.Or(strings.Compare(a.group(), b.group()), strings.Compare(a.t.Name, b.t.Name)) < 0
+}
+
+// checkMetrics is C2: names that are equal when '.' is '_'
+// (org.apache.kafka.common.internals.Topic.unifyCollisionChars).
+func (r *run) checkMetrics(all []claim) {
+	unified := func(s string) string { return strings.ReplaceAll(s, ".", "_") }
+	by := map[string][]claim{}
+	add := func(c claim, group string) {
+		k := group + unified(c.topic)
+		if !slices.ContainsFunc(by[k], func(o claim) bool { return o.topic == c.topic }) {
+			by[k] = append(by[k], c)
+		}
+	}
+	if r.o.Facts != nil {
+		for name := range r.o.Facts.Topics {
+			add(claim{topic: name, kind: kindTopic, subject: name, existing: true}, "")
+		}
+	}
+	for _, c := range all {
+		group := ""
+		if c.internal() && c.v.id == "" {
+			group = c.v.in.File + "\x00" + c.v.t.Name + "\x00"
+		}
+		add(c, group)
+	}
+	for _, c := range all {
+		group := ""
+		if c.internal() && c.v.id == "" {
+			group = c.v.in.File + "\x00" + c.v.t.Name + "\x00"
+		}
+		names := by[group+unified(c.topic)]
+		if len(names) < 2 {
+			continue
+		}
+		o := names[0]
+		switch {
+		case o.topic == c.topic:
+			continue
+		case o.existing:
+			f := r.report(c.v, "C2", c.line, kindOfClaim(c), c.subject, "%s (%s) differs only in '.' and '_' from topic %s, which exists", c, c.topic, o.topic)
+			f.Others = append(f.Others, Place{r.o.Facts.From, 0, o.topic})
+		default:
+			r.report(c.v, "C2", c.line, kindOfClaim(c), c.subject, "%s (%s) differs only in '.' and '_' from %s (%s), line %d", c, c.topic, o, o.topic, o.line).
+				with(o.v, o.line, o.subject)
+		}
+	}
+}
+
+// checkForeign is C5 for topics that look internal to an application that is
+// known, this one or another.
+func (r *run) checkForeign(all []claim) {
+	ids := r.ids()
+	exact := map[string]bool{}
+	for _, c := range all {
+		if c.internal() {
+			exact[c.topic] = true
+		}
+	}
+	for _, c := range all {
+		if c.internal() || exact[c.topic] {
+			continue
+		}
+		for _, id := range ids {
+			if streams.IsInternalTopic(id, c.topic) {
+				f := r.report(c.v, "C5", c.line, kindTopic, c.topic, "topic %s has the name of an internal topic of application %s: the reset tool deletes it", c.topic, id)
+				f.Severity = Warning
+				break
+			}
+		}
+	}
+}
+
+// ids are the applications of the call and of the cluster.
+func (r *run) ids() []string {
+	var out []string
+	for _, v := range r.views {
+		if v.id != "" {
+			out = append(out, v.id)
+		}
+	}
+	if r.o.Facts != nil {
+		out = append(out, r.o.Facts.Groups...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// checkPrefixes is C6.
+func (r *run) checkPrefixes() {
+	ids := r.ids()
+	done := map[string]bool{}
+	for _, v := range r.views {
+		if v.id == "" || done[v.id] {
+			continue
+		}
+		done[v.id] = true
+		for _, id := range ids {
+			switch {
+			case strings.HasPrefix(id, v.id+"-"):
+				f := r.report(v, "C6", v.t.Line, kindApplication, v.id, "application id %s is the beginning of %s: what matches topics by %s- takes those of the other, too", v.id, id, v.id)
+				f.Others = append(f.Others, Place{v.in.File, 0, id})
+			case strings.HasPrefix(v.id, id+"-") && !r.has(id):
+				f := r.report(v, "C6", v.t.Line, kindApplication, v.id, "application id %s begins with that of %s: what matches topics by %s- takes this one's, too", v.id, id, id)
+				f.Others = append(f.Others, Place{v.in.File, 0, id})
+			}
+		}
+	}
+}
+
+// has says whether an application is in the call.
+func (r *run) has(id string) bool {
+	return slices.ContainsFunc(r.views, func(v *view) bool { return v.id == id })
+}

@@ -1,0 +1,198 @@
+package lint
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"sstool/internal/streams"
+	"sstool/internal/topology"
+)
+
+// checkNames is what a name alone tells: C9, C10, C11, W1, W2.
+func (r *run) checkNames() {
+	r.checkCase()
+	weak := map[*Config][]*regexp.Regexp{}
+	for _, v := range r.views {
+		c := v.config()
+		if weak[c] == nil {
+			weak[c] = c.weakNames()
+		}
+		r.checkNumbers(v)
+		done := map[string]bool{}
+		for _, s := range v.stores {
+			r.checkReserved(v, s)
+			if s.generated {
+				r.checkOperator(v, s.gen, kindStore, s.Name, s.Line)
+			} else if !done[s.Name] {
+				r.checkWords(v, weak[c], kindStore, s.Name, givenName(s.Name), s.Line)
+			}
+			done[s.Name] = true
+		}
+		for _, f := range v.topics {
+			name, ok := strings.CutSuffix(f.name, repartitionSuffix)
+			switch {
+			case !f.internal():
+			case f.generated:
+				r.checkOperator(v, f.gen, f.kind, f.name, f.line)
+			case ok && !done[name]: // else the store's, which was looked at
+				r.checkWords(v, weak[c], f.kind, f.name, givenName(name), f.line)
+			}
+		}
+	}
+}
+
+// givenName is what the user wrote: what Kafka Streams adds to it is taken off.
+func givenName(name string) string {
+	if j := joinName(name); j != name {
+		return j
+	}
+	for _, s := range []string{"-subscription-store", "-Buffer", "-left", "-right"} {
+		if rest, ok := strings.CutSuffix(name, s); ok && rest != "" {
+			return rest
+		}
+	}
+	return name
+}
+
+func (r *run) checkWords(v *view, weak []*regexp.Regexp, kind, subject, given string, line int) {
+	if v.ksql {
+		return
+	}
+	if slices.ContainsFunc(weak, func(w *regexp.Regexp) bool { return w.MatchString(given) }) {
+		r.report(v, "W1", line, kind, subject, "%s %s: %q does not say what is in it", kind, subject, given)
+	}
+	if broken, ok := v.config().follows(subject); !ok {
+		r.report(v, "W2", line, kind, subject, "%s %s %s", kind, subject, broken)
+	}
+}
+
+// checkCase is C9: stores of an application, and application ids.
+func (r *run) checkCase() {
+	stores := map[string]*store{}
+	in := map[string]*view{}
+	ids := map[string]*view{}
+	for _, v := range r.views {
+		if v.id != "" {
+			k := strings.ToLower(v.id)
+			if o := ids[k]; o != nil && o.id != v.id {
+				r.report(v, "C9", v.t.Line, kindApplication, v.id, "application ids %s and %s differ only in case: one directory on macOS and Windows", v.id, o.id).with(o, o.t.Line, o.id)
+			} else if o == nil {
+				ids[k] = v
+			}
+		}
+		for _, s := range v.stores {
+			k := v.group() + "\x00" + v.t.Name + "\x00" + strings.ToLower(s.Name)
+			if o := stores[k]; o != nil && o.Name != s.Name {
+				r.report(v, "C9", s.Line, kindStore, s.Name, "stores %s and %s differ only in case: one directory on macOS and Windows", s.Name, o.Name).with(in[k], o.Line, o.Name)
+			} else if o == nil {
+				stores[k], in[k] = s, v
+			}
+		}
+	}
+}
+
+// checkReserved is C10 (PI/StateDirectory, PI/ProcessorStateManager).
+func (r *run) checkReserved(v *view, s *store) {
+	name := strings.ToLower(s.Name)
+	switch {
+	case name == streams.RocksDir:
+		f := r.report(v, "C10", s.Line, kindStore, s.Name, "store %s: %s/ is where a task keeps its key-value stores", s.Name, streams.RocksDir)
+		if windowed, _, ok := v.windowed(s); ok && !windowed {
+			f.Severity = Warning // rocksdb/rocksdb, which works
+		}
+	case strings.HasPrefix(name, streams.CheckpointFile):
+		r.report(v, "C10", s.Line, kindStore, s.Name, "store %s: %s is the file of a task's offsets", s.Name, streams.CheckpointFile)
+	case strings.HasSuffix(name, ".position"):
+		r.report(v, "C10", s.Line, kindStore, s.Name, "store %s: <store>.position is the file of a store's query position", s.Name)
+	case strings.HasSuffix(name, streams.LockFile):
+		r.report(v, "C10", s.Line, kindStore, s.Name, "store %s: names that end with %s are lock files", s.Name, streams.LockFile)
+	}
+}
+
+// checkOperator is C11 for a name of an operator that there is not.
+func (r *run) checkOperator(v *view, g generated, kind, name string, line int) {
+	if !g.known() {
+		r.report(v, "C11", line, kind, name, "%s %s looks generated, but Kafka Streams has no operator %s: it was written by hand", kind, name, g.operator())
+	}
+}
+
+// checkNumbers is C11 for a number that two things have: the counter gives
+// each once. The shared store of a join has the number of its first side.
+func (r *run) checkNumbers(v *view) {
+	type taken struct {
+		base, name string
+		line       int
+	}
+	by := map[int]taken{}
+	note := func(g generated, name string, line int) (old taken, clash bool) {
+		base := g.Prefix
+		switch g.operator() {
+		case "OUTERSHARED", "OUTERTHIS":
+			base = "KSTREAM-JOINTHIS-"
+		}
+		old, ok := by[g.Number]
+		if !ok {
+			by[g.Number] = taken{base, name, line}
+			return old, false
+		}
+		return old, old.base != base
+	}
+	for _, n := range v.t.All() {
+		if g, ok := parseGenerated(n.Name); ok && g.Suffix == "" {
+			note(g, n.Name, n.Line)
+		}
+	}
+	for _, s := range v.stores {
+		if !s.generated {
+			continue
+		}
+		if old, clash := note(s.gen, s.Name, s.Line); clash {
+			r.report(v, "C11", s.Line, kindStore, s.Name, "store %s looks generated, but number %d is that of %s: it was written by hand", s.Name, s.gen.Number, old.name).with(v, old.line, old.name)
+		}
+	}
+}
+
+// windowed says whether a store is of windows or sessions, which lie in
+// segments, as far as its name and its processors tell; why is the evidence.
+func (v *view) windowed(s *store) (windowed bool, why string, ok bool) {
+	g := s.gen
+	switch _, join := g.join(); {
+	case s.generated && join && g.operator() != "OUTERSHARED":
+		return true, "a store of a stream-stream join", true
+	case s.generated && (join || g.Suffix == "-Buffer" || g.Prefix == fkStore):
+		return false, "its name", true
+	}
+	for _, p := range s.Processors {
+		pg, made := parseGenerated(p)
+		if !made {
+			continue
+		}
+		switch {
+		case pg.Prefix == "KSTREAM-WINDOWED-":
+			return true, "written by " + p, true
+		case pg.Prefix == "KTABLE-SOURCE-", pg.Prefix == "KTABLE-AGGREGATE-", pg.Prefix == "KTABLE-REDUCE-", pg.Prefix == "KSTREAM-TOTABLE-":
+			return false, "written by " + p, true
+		}
+	}
+	return false, "", false
+}
+
+func kindWord(windowed bool) string {
+	if windowed {
+		return "window"
+	}
+	return "key-value"
+}
+
+// ownedBy says whether a node is of the operator that makes the store.
+func (g generated) ownedBy(n *topology.Node) bool {
+	pg, ok := parseGenerated(n.Name)
+	if !ok {
+		return false
+	}
+	if g.operator() == "" { // table(topic)
+		return pg.Prefix == "KTABLE-SOURCE-"
+	}
+	return pg.operator() == g.operator()
+}

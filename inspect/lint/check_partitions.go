@@ -1,0 +1,238 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sstool/internal/topology"
+)
+
+// partitions is how many a topic of the view has; ok is false when that is
+// not known.
+func (r *run) partitions(v *view, f *flow) (int, bool) {
+	t, ok := r.o.Facts.Topics[v.topic(f)]
+	return t.Partitions, ok && t.Partitions > 0
+}
+
+// checkPartitions is P1 to P4.
+func (r *run) checkPartitions() {
+	if r.o.Facts == nil {
+		return
+	}
+	for _, v := range r.views {
+		for i := range v.t.Subtopologies {
+			if s := &v.t.Subtopologies[i]; !s.Global && !v.t.Edgeless {
+				r.coPartitions(v, s)
+			}
+		}
+		if r.o.Facts.Complete {
+			r.missingTopics(v)
+		}
+		if v.id == "" {
+			continue
+		}
+		for _, s := range v.stores {
+			if s.Global {
+				continue
+			}
+			r.changelogPartitions(v, s)
+			r.changelogPolicy(v, s)
+		}
+		for _, f := range v.topics {
+			if f.kind == kindRepartition {
+				r.repartitionPartitions(v, f)
+			}
+		}
+	}
+}
+
+// tasks is how many tasks a sub-topology has: the most partitions of what its
+// sources read. ok is false when one is not known.
+func (r *run) tasks(v *view, s *topology.Subtopology) (n int, widest string, ok bool) {
+	for src := range s.Of(topology.Source) {
+		if src.Pattern != "" {
+			return 0, "", false
+		}
+		for _, name := range src.Topics {
+			p, known := r.partitions(v, v.flows[name])
+			if !known {
+				return 0, "", false
+			}
+			if p > n {
+				n, widest = p, name
+			}
+		}
+	}
+	return n, widest, n > 0
+}
+
+// reach is, of every node of a sub-topology, which sources' records get there.
+func reach(v *view, s *topology.Subtopology) (sources []*topology.Node, by map[string]bits) {
+	by = map[string]bits{}
+	for src := range s.Of(topology.Source) {
+		i := len(sources)
+		sources = append(sources, src)
+		by[src.Name] = by[src.Name].with(i)
+		v.forward(src, func(n *topology.Node) bool {
+			by[n.Name] = by[n.Name].with(i)
+			return false
+		})
+	}
+	return sources, by
+}
+
+// bits is a set of small numbers.
+type bits []uint64
+
+func (b bits) with(i int) bits {
+	for len(b) <= i/64 {
+		b = append(b, 0)
+	}
+	b[i/64] |= 1 << (i % 64)
+	return b
+}
+
+func (b bits) has(i int) bool { return i/64 < len(b) && b[i/64]&(1<<(i%64)) != 0 }
+
+// coPartitions is P1: the topics whose records get to one store must have
+// equal partition counts, whether they are joined there or were merged before.
+func (r *run) coPartitions(v *view, s *topology.Subtopology) {
+	sources, by := reach(v, s)
+	done := map[string]bool{}
+	for _, st := range v.stores {
+		if st.Subtopology != s.ID || st.Global {
+			continue
+		}
+		counts := map[string]int{}
+		var topics []string
+		merged := false
+		for i, src := range sources {
+			users := 0
+			for _, p := range st.Processors {
+				if by[p].has(i) {
+					users++
+				}
+			}
+			if users == 0 {
+				continue
+			}
+			merged = merged || users == len(st.Processors)
+			for _, name := range src.Topics {
+				if n, ok := r.partitions(v, v.flows[name]); ok && counts[name] == 0 {
+					counts[name] = n
+					topics = append(topics, name)
+				}
+			}
+		}
+		slices.Sort(topics)
+		key := strings.Join(topics, ",")
+		if done[key] || len(topics) < 2 || !slices.ContainsFunc(topics, func(t string) bool { return counts[t] != counts[topics[0]] }) {
+			continue
+		}
+		done[key] = true
+		var said []string
+		for _, t := range topics {
+			said = append(said, fmt.Sprintf("%s %d", t, counts[t]))
+		}
+		what := "the application does not start"
+		if merged {
+			what = "rows of one key are split over tasks, and nothing says so"
+		}
+		f := r.report(v, "P1", st.Line, kindStore, st.Name, "the topics that meet in store %s have different partition counts (%s): %s", st.Name, strings.Join(said, ", "), what)
+		for _, t := range topics {
+			f.with(v, v.flows[t].line, t)
+		}
+	}
+}
+
+// changelogPartitions is P2 (PI/InternalTopicManager.makeReady).
+func (r *run) changelogPartitions(v *view, s *store) {
+	t, ok := r.o.Facts.Topics[v.changelog(s.Name)]
+	n, widest, known := r.tasks(v, v.sub[s.Processors[0]])
+	if ok && known && t.Partitions != n {
+		r.report(v, "P2", s.Line, kindStore, s.Name, "changelog %s has %d partitions, sub-topology %d has %d tasks (topic %s has %d partitions)",
+			v.changelog(s.Name), t.Partitions, s.Subtopology, n, widest, n)
+	}
+}
+
+// changelogPolicy is C12 by the changelog's cleanup.policy: "delete" in it
+// loses rows of a key-value store. The store of a stream-stream join has
+// "delete" alone, other windows "compact,delete".
+func (r *run) changelogPolicy(v *view, s *store) {
+	policy := r.o.Facts.Topics[v.changelog(s.Name)].Config["cleanup.policy"]
+	windowed, why, ok := v.windowed(s)
+	if policy == "" || !ok {
+		return
+	}
+	deletes := strings.Contains(policy, "delete")
+	switch {
+	case !windowed && deletes:
+		r.report(v, "C12", s.Line, kindStore, s.Name, "store %s is a key-value store (%s), but its changelog has cleanup.policy=%s: it is that of a window store, and rows older than its retention are lost", s.Name, why, policy)
+	case windowed && !deletes:
+		f := r.report(v, "C12", s.Line, kindStore, s.Name, "store %s is a window store (%s), but its changelog has cleanup.policy=%s: expired windows stay for ever", s.Name, why, policy)
+		f.Severity = Warning
+	}
+}
+
+// repartitionPartitions is P3. In front of a join Kafka Streams takes the
+// number of the other side.
+func (r *run) repartitionPartitions(v *view, f *flow) {
+	have, ok := r.partitions(v, f)
+	if !ok {
+		return
+	}
+	want, widest, known := r.tasks(v, v.sub[f.sinks[0].Name])
+	if !known || want == have {
+		return
+	}
+	for o := range v.sub[f.sources[0].Name].Of(topology.Source) {
+		for _, name := range o.Topics {
+			if n, ok := r.partitions(v, v.flows[name]); name != f.name && ok && n == have {
+				return
+			}
+		}
+	}
+	r.report(v, "P3", f.line, f.kind, f.name, "repartition topic %s has %d partitions, what feeds it has %d tasks (topic %s): Kafka Streams stops unless withNumberOfPartitions(%d) is in the code",
+		v.topic(f), have, want, widest, have)
+}
+
+// missingTopics is P4.
+func (r *run) missingTopics(v *view) {
+	for _, f := range v.topics {
+		if _, exists := r.o.Facts.Topics[f.name]; exists || f.internal() {
+			continue
+		}
+		if len(f.sources) > 0 {
+			r.report(v, "P4", f.line, kindTopic, f.name, "topic %s does not exist (%s): the application stops at its first rebalance", f.name, r.o.Facts.From)
+			continue
+		}
+		t := r.report(v, "P4", f.line, kindTopic, f.name, "output topic %s does not exist (%s): unless the broker creates it, with its own partition count, writing fails", f.name, r.o.Facts.From)
+		t.Severity = Warning
+	}
+}
+
+// checkSamples is P5.
+func (r *run) checkSamples() {
+	byTopic := map[string][]Sample{}
+	for _, s := range r.o.Samples {
+		byTopic[s.Topic] = append(byTopic[s.Topic], s)
+	}
+	for _, v := range r.views {
+		for _, f := range v.topics {
+			keys, misplaced := 0, 0
+			var example *Sample
+			for _, s := range byTopic[v.topic(f)] {
+				keys += s.Keys
+				misplaced += s.Misplaced
+				if s.Misplaced > 0 && example == nil {
+					example = &s
+				}
+			}
+			if misplaced > 0 && len(f.sources) > 0 {
+				r.report(v, "P5", f.line, f.kind, f.name, "%d of %d keys sampled in topic %s are not where the default partitioner puts them: %q is in partition %d, belongs in %d",
+					misplaced, keys, v.topic(f), example.Example, example.Partition, example.Belongs)
+			}
+		}
+	}
+}

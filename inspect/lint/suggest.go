@@ -1,0 +1,172 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sstool/internal/topology"
+)
+
+// suggest gives each cause a name: what is read, and what is done with it. The
+// name is legal, short enough, and nothing has it yet.
+func (v *view) suggest(prefixes []string) {
+	taken := map[string]bool{}
+	for _, s := range v.stores {
+		taken[s.Name] = true
+	}
+	for _, f := range v.topics {
+		taken[f.name] = true
+	}
+	for _, c := range v.causes {
+		root := legalName(v.describe(c))
+		if len(prefixes) == 1 && !strings.HasPrefix(root, prefixes[0]) {
+			root = prefixes[0] + root
+		}
+		c.root = root
+		for n := 2; c.clashes(taken); n++ {
+			c.root = fmt.Sprintf("%s-%d", root, n)
+		}
+		for _, it := range c.items {
+			taken[c.newName(it, c.root)] = true
+		}
+	}
+}
+
+func (c *cause) clashes(taken map[string]bool) bool {
+	for _, it := range c.items {
+		if taken[c.newName(it, c.root)] {
+			return true
+		}
+	}
+	return false
+}
+
+// describe is a name made of the topics behind the cause and the operator.
+func (v *view) describe(c *cause) string {
+	first := c.items[0]
+	if _, ok := cutFamily(first.gen.Prefix); !ok && first.gen.state() { // "<topic>-STATE-STORE-"
+		return strings.TrimSuffix(first.gen.Prefix, stateStore)
+	}
+	var from *topology.Node
+	if f := v.flows[first.name]; f != nil && len(f.sinks) > 0 {
+		from = f.sinks[0]
+	} else if s := v.storeOf(first.name); s != nil {
+		from = v.index[s.Processors[0]]
+	}
+	want := 1
+	if c.call == callStreamJoined || c.call == callTableJoined || c.call == callStreamJoinedName {
+		want = 2
+		if f := v.flows[first.name]; f != nil && len(f.sources) > 0 && c.call == callTableJoined {
+			from = v.index[f.sources[0].Next[0]]
+		}
+	}
+	var topics []string
+	if from != nil {
+		topics = v.upstream(from, want)
+	}
+	if c.call == callStreamJoined { // the two sides
+		topics = v.sidesOf(c, topics)
+	}
+	if len(topics) == 0 {
+		topics = []string{"source"}
+	}
+	return strings.Join(topics, "-") + "-" + c.word()
+}
+
+// sidesOf are the topics of both sides of a stream-stream join.
+func (v *view) sidesOf(c *cause, otherwise []string) []string {
+	var out []string
+	for _, it := range c.items {
+		s := v.storeOf(it.name)
+		if s == nil || it.gen.operator() == "OUTERSHARED" {
+			continue
+		}
+		for _, p := range s.Processors {
+			if n := v.index[p]; n != nil && (strings.HasPrefix(p, "KSTREAM-WINDOWED-") || strings.HasSuffix(p, "-windowed")) {
+				out = append(out, v.upstream(n, 1)...)
+			}
+		}
+	}
+	if len(out) != 2 {
+		return otherwise
+	}
+	return out
+}
+
+// word is what is done, as one says it.
+func (c *cause) word() string {
+	switch c.call {
+	case callStreamJoined, callTableJoined, callStreamJoinedName, callJoined, callJoinedBuffer:
+		return "join"
+	case callSuppressed:
+		return "final"
+	case callRepartitioned, callToTableNamed:
+		return "by-key"
+	}
+	switch op := c.items[0].gen.operator(); op {
+	case "AGGREGATE":
+		return "total" // count() and aggregate() look alike
+	case "REDUCE":
+		return "latest"
+	default:
+		return "table"
+	}
+}
+
+// legalName is a name for topics: letters, digits, '.', '_', '-', not too long
+// for any application id.
+func legalName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' {
+			return r
+		}
+		return '-'
+	}, s)
+	if len(s) > 120 {
+		s = s[len(s)-120:]
+	}
+	return strings.TrimLeft(s, "-.")
+}
+
+// fixList is what to name in one release.
+func (v *view) fixList() (FixList, bool) {
+	l := FixList{App: v.id, Topology: v.t.Name, File: v.in.File}
+	if v.ksql {
+		return l, false // ksqlDB names its own
+	}
+	for _, c := range v.causes {
+		for i, it := range c.items {
+			p := Pin{Name: it.name, Kind: it.kind, Line: it.line, Call: c.call.text(c.root), NewName: c.newName(it, c.root)}
+			for j, o := range c.items {
+				if j != i {
+					p.SameCall = append(p.SameCall, o.name)
+				}
+			}
+			l.Pins = append(l.Pins, p)
+		}
+	}
+	sortPins(l.Pins)
+	shift := 0
+	done := map[string]bool{}
+	for i := range l.Pins {
+		p := &l.Pins[i]
+		g, _ := parseGenerated(p.Name)
+		p.Becomes = g.name(g.Number - shift)
+		if slices.ContainsFunc(p.SameCall, func(n string) bool { return done[n] }) {
+			p.Becomes = p.NewName
+		}
+		done[p.Name] = true
+		shift += g.frees()
+	}
+	return l, len(l.Pins) > 0
+}
+
+func sortPins(pins []Pin) {
+	slices.SortStableFunc(pins, func(a, b Pin) int {
+		x, _ := parseGenerated(a.Name)
+		y, _ := parseGenerated(b.Name)
+		return cmp.Or(cmp.Compare(x.Number, y.Number), cmp.Compare(len(x.Suffix), len(y.Suffix)), strings.Compare(a.Name, b.Name))
+	})
+}

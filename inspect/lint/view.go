@@ -1,0 +1,227 @@
+package lint
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"sstool/internal/streams"
+	"sstool/internal/topology"
+)
+
+const (
+	changelogSuffix   = "-changelog"
+	repartitionSuffix = "-repartition"
+	registerSuffix    = "-subscription-registration-topic"
+	respondSuffix     = "-subscription-response-topic"
+)
+
+// view is one topology with what the rules ask it.
+type view struct {
+	in     *Input
+	t      *topology.Topology
+	id     string // application id; "" when nobody told it
+	stores []*store
+	topics []*flow // by the line that has them first
+	flows  map[string]*flow
+	index  map[string]*topology.Node
+	sub    map[string]*topology.Subtopology // by node
+	ksql   bool
+	causes []*cause
+}
+
+// store is a store of the topology.
+type store struct {
+	topology.Store
+	gen       generated
+	generated bool
+}
+
+// flow is a topic of the topology, as the text has it.
+type flow struct {
+	name      string
+	kind      string // kindTopic, kindRepartition or kindFK
+	gen       generated
+	generated bool
+	sinks     []*topology.Node
+	sources   []*topology.Node
+	global    bool // read by a global store
+	line      int
+}
+
+func (f *flow) internal() bool { return f.kind != kindTopic }
+
+func newView(in *Input, t *topology.Topology) *view {
+	v := &view{in: in, t: t, id: cmp.Or(in.AppID, t.ApplicationID), flows: map[string]*flow{}, index: map[string]*topology.Node{}, sub: map[string]*topology.Subtopology{}}
+	touch := func(name string, line int) *flow {
+		f := v.flows[name]
+		if f == nil {
+			f = &flow{name: name, line: line}
+			f.gen, f.generated = parseGenerated(name)
+			v.flows[name] = f
+			v.topics = append(v.topics, f)
+		}
+		f.line = min(f.line, line)
+		return f
+	}
+	for s, n := range t.All() {
+		v.index[n.Name], v.sub[n.Name] = n, s
+		for _, name := range n.Topics {
+			f := touch(name, n.Line)
+			if n.Kind == topology.Sink {
+				f.sinks = append(f.sinks, n)
+			} else {
+				f.sources = append(f.sources, n)
+				f.global = f.global || s.Global
+			}
+		}
+		v.ksql = v.ksql || ksqlNode(n)
+	}
+	v.ksql = v.ksql || strings.HasPrefix(v.id, "_") && strings.Contains(v.id, "ksql")
+	for _, f := range v.topics {
+		f.kind = kindOfFlow(f)
+	}
+	slices.SortFunc(v.topics, func(a, b *flow) int { return cmp.Or(cmp.Compare(a.line, b.line), strings.Compare(a.name, b.name)) })
+	for _, s := range t.Stores() {
+		st := &store{Store: s}
+		st.gen, st.generated = parseGenerated(s.Name)
+		st.generated = st.generated && st.gen.isStore()
+		v.stores = append(v.stores, st)
+	}
+	v.causes = v.findCauses()
+	return v
+}
+
+// kindOfFlow tells internal topics from the user's: their names lack the
+// application id, and the topology both writes and reads them.
+func kindOfFlow(f *flow) string {
+	switch {
+	case len(f.sinks) == 0 || len(f.sources) == 0:
+		return kindTopic
+	case strings.HasSuffix(f.name, repartitionSuffix):
+		return kindRepartition
+	case strings.HasSuffix(f.name, registerSuffix), strings.HasSuffix(f.name, respondSuffix), f.generated && f.gen.Suffix == "-topic":
+		return kindFK
+	}
+	return kindTopic
+}
+
+// ksqlNode knows nodes and stores that ksqlDB names (its query plans).
+func ksqlNode(n *topology.Node) bool {
+	for _, s := range n.Stores {
+		if s == "KsqlTopic-Reduce" || strings.HasPrefix(s, "KafkaTopic_") || s == "Aggregate-Aggregate-Materialize" {
+			return true
+		}
+	}
+	return n.Name == "Aggregate-groupby" || strings.HasPrefix(n.Name, "PrependAlias")
+}
+
+// prefix is what internal topics begin with, "" without an application id.
+func (v *view) prefix() string {
+	switch {
+	case v.id == "":
+		return ""
+	case v.t.Name != "":
+		return v.id + "-" + v.t.Name + "-"
+	}
+	return v.id + "-"
+}
+
+// changelog is the changelog of a store, without the application when nobody
+// told it.
+func (v *view) changelog(store string) string {
+	if v.id == "" {
+		return store + changelogSuffix
+	}
+	return streams.NamedChangelogTopic(v.id, v.t.Name, store)
+}
+
+// topic is a topic's name in Kafka.
+func (v *view) topic(f *flow) string {
+	if f.internal() {
+		return v.prefix() + f.name
+	}
+	return f.name
+}
+
+// group tells applications apart, those without an id too.
+func (v *view) group() string {
+	if v.id != "" {
+		return "id " + v.id
+	}
+	return "file " + v.in.File
+}
+
+// appName is the application in messages.
+func (v *view) appName() string {
+	switch {
+	case v.id == "":
+		return v.in.File
+	case v.t.Name != "":
+		return v.id + " (topology " + v.t.Name + ")"
+	}
+	return v.id
+}
+
+// storeOf finds a store by name, a local one first.
+func (v *view) storeOf(name string) *store {
+	var found *store
+	for _, s := range v.stores {
+		if s.Name == name && (found == nil || found.Global) {
+			found = s
+		}
+	}
+	return found
+}
+
+// forward visits the nodes after n in the same sub-topology, breadth first,
+// until fn says stop.
+func (v *view) forward(n *topology.Node, fn func(*topology.Node) (stop bool)) {
+	seen := map[string]bool{n.Name: true}
+	for queue := []*topology.Node{n}; len(queue) > 0; queue = queue[1:] {
+		for _, name := range queue[0].Next {
+			next := v.index[name]
+			if next == nil || seen[name] {
+				continue
+			}
+			seen[name] = true
+			if fn(next) {
+				return
+			}
+			queue = append(queue, next)
+		}
+	}
+}
+
+// upstream are the user's topics, at most want, whose records reach the node,
+// the nearest first.
+func (v *view) upstream(n *topology.Node, want int) []string {
+	var out []string
+	seen := map[string]bool{n.Name: true}
+	for queue := []*topology.Node{n}; len(queue) > 0 && len(out) < want; queue = queue[1:] {
+		at := queue[0]
+		from := at.Prev
+		for _, name := range at.Topics {
+			f := v.flows[name]
+			if at.Kind != topology.Source || f == nil {
+				continue
+			}
+			if !f.internal() {
+				if !slices.Contains(out, name) && len(out) < want {
+					out = append(out, name)
+				}
+				continue
+			}
+			for _, sink := range f.sinks {
+				from = append(slices.Clip(from), sink.Name)
+			}
+		}
+		for _, name := range from {
+			if p := v.index[name]; p != nil && !seen[name] {
+				seen[name] = true
+				queue = append(queue, p)
+			}
+		}
+	}
+	return out
+}
