@@ -20,6 +20,7 @@ func (p *parser) check(t *Topology) {
 	for i := range t.Subtopologies {
 		p.checkSub(t, &t.Subtopologies[i], places)
 	}
+	numberGlobals(t)
 	p.checkNumbers(t)
 	if p.err != nil {
 		return
@@ -67,6 +68,24 @@ func (p *parser) checkArrows(s *Subtopology, n *Node, line int, arrow string, to
 			p.cutOff(line, "%q %s %q, and no line says what %q is", n.Name, arrow, name, name)
 		case at.s != s:
 			p.cutOff(line, "%q of sub-topology %d %s %q, which is in sub-topology %d", n.Name, s.ID, arrow, name, at.s.ID)
+		}
+	}
+}
+
+// numberGlobals gives global stores of Kafka 1.0 the numbers that are missing:
+// theirs were drawn, but not printed.
+func numberGlobals(t *Topology) {
+	taken := map[int]bool{}
+	for _, s := range t.Subtopologies {
+		taken[s.ID] = true
+	}
+	next := 0
+	for i := range t.Subtopologies {
+		if s := &t.Subtopologies[i]; s.ID < 0 {
+			for taken[next] {
+				next++
+			}
+			s.ID, taken[next] = next, true
 		}
 	}
 }
@@ -152,14 +171,25 @@ func (p *parser) looseTopics(t *Topology) {
 	}
 }
 
-// bracketed takes the names out of "[a, b]", if topics can be called so: a
-// regular expression may look like it.
-func bracketed(s string) ([]string, bool) {
+// unbracket takes off the brackets around the whole of s: "[a-z]+[0-9]" has
+// none.
+func unbracket(s string) (string, bool) {
 	if len(s) < 2 || s[0] != '[' || s[len(s)-1] != ']' {
-		return nil, false
+		return s, false
 	}
-	s = s[1 : len(s)-1]
-	return split(s), legal(s)
+	depth := 0
+	for i := range len(s) - 1 {
+		switch s[i] {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		}
+		if depth == 0 {
+			return s, false
+		}
+	}
+	return s[1 : len(s)-1], true
 }
 
 // legal says whether s is a list of topic names.

@@ -5,6 +5,7 @@ import "strings"
 // recognised is what one line says.
 type recognised struct {
 	kind   lineKind
+	at     int // where it begins: a prefix is before
 	node   NodeKind
 	name   string // of a node, or of a named topology
 	what   string // the word before the colon in a node's parentheses
@@ -22,6 +23,7 @@ const (
 	otherLine  lineKind = iota
 	decoration          // nothing but blanks, quotes, comment and table marks
 	nodeLine            // perhaps with arrows behind it
+	globalLine          // "GlobalStore: name (topic: a)" of Kafka 1.0, perhaps with its arrow
 	cutNode             // begins as a node
 	arrowLine           //
 	subLine             // "Sub-topology: 0"
@@ -32,7 +34,11 @@ const (
 var nodeWords = [...]struct {
 	word string
 	kind NodeKind
-}{{"Source:", Source}, {"Processor:", Processor}, {"Sink:", Sink}}
+}{{"Source:", Source}, {"Processor:", Processor}, {"Sink:", Sink}, {"GlobalStore:", globalStore}}
+
+// globalStore is a source and its processor in Kafka 1.0, where they have no
+// number and come last.
+const globalStore NodeKind = "global store"
 
 // recognise looks past what may stand before the words of a topology: log,
 // comment and container prefixes. Nodes come first: their names may hold
@@ -45,7 +51,7 @@ func recognise(s string) recognised {
 		return r
 	}
 	if at := firstArrow(s); at >= 0 && prefixed(s[:at]) {
-		return recognised{kind: arrowLine, arrows: s[at:]}
+		return recognised{kind: arrowLine, at: at, arrows: s[at:]}
 	}
 	if r, ok := recogniseSub(s); ok {
 		return r
@@ -74,6 +80,7 @@ func recogniseNode(s string) (recognised, bool) {
 	if at < 0 || rest == "" {
 		return r, false
 	}
+	r.at = at
 	open, end := -1, -1
 	for _, what := range [...]string{"topics", "topic", "stores", "extractor class"} {
 		if i, n := indexOpen(rest, what); i > 0 && (open < 0 || i < open) {
@@ -96,6 +103,9 @@ func recogniseNode(s string) (recognised, bool) {
 		return r, true
 	}
 	r.kind, r.value = nodeLine, strings.TrimSpace(value[:last])
+	if r.node == globalStore {
+		r.kind = globalLine
+	}
 	return r, true
 }
 
@@ -160,7 +170,7 @@ func recogniseSub(s string) (recognised, bool) {
 		digits++
 	}
 	behind := strings.TrimSpace(rest[digits:])
-	r := recognised{kind: subLine, id: rest[:digits], global: strings.HasPrefix(behind, "for global store")}
+	r := recognised{kind: subLine, at: i, id: rest[:digits], global: strings.HasPrefix(behind, "for global store")}
 	return r, digits > 0 && (r.global || strings.Trim(behind, decorations) == "")
 }
 

@@ -43,7 +43,7 @@ func (g Generated) Named(number int) string {
 
 // IsStore says whether a store was given the number, not a processor: then
 // naming the store takes the number away from everything behind it.
-func (g Generated) IsStore() bool { return strings.HasSuffix("-"+g.Prefix, "-"+storeWord) }
+func (g Generated) IsStore() bool { return strings.HasSuffix(g.Prefix, storeWord) }
 
 // Operator is the operator in the name, "KSTREAM-KEY-SELECT"; "" for the store
 // of table(topic) and globalTable(topic), which begins with the topic.
@@ -60,7 +60,7 @@ func (g Generated) Operator() string {
 }
 
 // Topic is the topic in the name of the store of table(topic) and
-// globalTable(topic), else "".
+// globalTable(topic), else "". Kafka 1.0 made it without a dash.
 func (g Generated) Topic() string {
 	if g.Suffix != "" || !g.IsStore() || g.Operator() != "" {
 		return ""

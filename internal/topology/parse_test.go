@@ -11,10 +11,10 @@ import (
 	"sstool/internal/op"
 )
 
-// read is a file of testdata: texts as people paste them.
+// read is a text as people paste them.
 func read(t testing.TB, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
+	b, err := os.ReadFile(filepath.Join("../../testdata/topologies", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +67,7 @@ func TestParse(t *testing.T) {
 		{"23.txt", []string{"[0 1] 14 nodes 1:KSTREAM-AGGREGATE-STATE-STORE-0000000006"}, nil},
 		{"24.txt", []string{"[0 1] 4 nodes "}, nil},
 		{"25.txt", []string{"[0] 10 nodes 0:KSTREAM-JOINTHIS-0000000005-store 0:KSTREAM-OUTEROTHER-0000000006-store"}, []int{1}},
+		{"kafka-1.0-globals.txt", []string{"[0 1g 2g 3 4] 11 nodes 1:gSTATE-STORE-0000000001 2:named 3:KSTREAM-AGGREGATE-STATE-STORE-0000000009 4:tSTATE-STORE-0000000011"}, nil},
 		{"pairs/P1-before.txt", []string{"[0] 4 nodes 0:KSTREAM-AGGREGATE-STATE-STORE-0000000001"}, nil},
 		{"pairs/P1-named.txt", []string{"[0] 5 nodes 0:Purchase_count_store"}, nil},
 		{"pairs/P8-after.txt", []string{"[0 1] 26 nodes 1:aggregate-store 1:count-store 1:join-store 1:other-join-store 1:reduce-store"}, nil},
@@ -221,7 +222,7 @@ func TestCutAnywhere(t *testing.T) {
 }
 
 func FuzzParseText(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.txt")
+	files, err := filepath.Glob("../../testdata/topologies/*.txt")
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -19,6 +19,7 @@ type parser struct {
 	together bool   // the next topology belongs to the print: an array held both
 	first    string // the first line with something on it
 	hinted   bool   // there were words of a topology
+	prefix   string // before the last line that was understood
 
 	print    []Topology // the last one is being read while open
 	open     bool
@@ -28,6 +29,7 @@ type parser struct {
 	nodes    int
 	next     bool      // the topology has "-->"
 	prev     bool      // it has "<--"
+	globals  bool      // node is the source of a global store that still lacks its processor
 	problems []Problem // of the print
 	pending  []Problem // lines not understood since its last line; perhaps behind it
 	around   int       // those of them that were not kept
@@ -81,11 +83,14 @@ func (p *parser) line(number int, s string) {
 	}
 	r := recognise(s)
 	switch {
-	case r.kind == decoration, r.kind == noneLine && p.open:
+	case r.kind == decoration, r.kind == noneLine && p.open, r.kind == otherLine && p.empty(s):
 	case r.kind == headerLine:
 		p.begin(number, s, r)
 	case r.kind == subLine:
 		p.subtopology(number, r)
+	case r.kind == globalLine && (p.open || p.header != nil):
+		p.globalStore(number, r)
+	case r.kind == noneLine && p.header != nil:
 	case !p.open || r.kind == otherLine || r.kind == noneLine:
 		p.unparsed(number, s)
 	default:
@@ -93,6 +98,29 @@ func (p *parser) line(number int, s string) {
 		p.inside()
 		p.part(number, r)
 	}
+	if r.at > 0 {
+		p.prefix = s[:r.at]
+	}
+}
+
+// empty says whether a line is nothing but the prefix that a log, or a
+// container's name, puts before each.
+func (p *parser) empty(s string) bool {
+	return p.prefix != "" && sameShape(strings.TrimSpace(s), strings.TrimSpace(p.prefix))
+}
+
+// sameShape compares but for digits: times differ.
+func sameShape(a, b string) bool {
+	if len(a) != len(b) || a == "" {
+		return false
+	}
+	for i := range len(a) {
+		digits := a[i] >= '0' && a[i] <= '9' && b[i] >= '0' && b[i] <= '9'
+		if a[i] != b[i] && !digits {
+			return false
+		}
+	}
+	return true
 }
 
 // part is a line of a sub-topology.
@@ -104,6 +132,8 @@ func (p *parser) part(number int, r recognised) {
 		p.cutOff(number, "the %s has no closing parenthesis", r.node)
 	case r.kind == arrowLine && p.node == nil:
 		p.cutOff(number, "an arrow below no node")
+	case r.kind == arrowLine && p.globals:
+		p.globalProcessor(number, r.arrows)
 	case r.kind == arrowLine:
 		p.edges(number, r.arrows)
 	default:
@@ -167,9 +197,44 @@ func (p *parser) subtopology(number int, r recognised) {
 	if err != nil {
 		p.fail(number, "sub-topology number %s is not one", r.id)
 	}
+	p.addSub(Subtopology{ID: int(id), Global: r.global, Line: number})
+}
+
+func (p *parser) addSub(s Subtopology) {
 	t := p.topology()
-	t.Subtopologies = append(t.Subtopologies, Subtopology{ID: int(id), Global: r.global, Line: number})
-	p.node = nil
+	t.Subtopologies = append(t.Subtopologies, s)
+	p.node, p.globals = nil, false
+}
+
+// globalStore begins a global store of Kafka 1.0; its number comes later.
+func (p *parser) globalStore(number int, r recognised) {
+	if h := p.header; h != nil {
+		p.header = nil
+		p.start(h)
+	}
+	p.inside()
+	p.addSub(Subtopology{ID: -1, Global: true, Line: number})
+	p.add(number, recognised{node: Source, name: r.name, what: "topics", value: r.value, tight: true})
+	p.globals = true
+	if r.arrows != "" {
+		p.globalProcessor(number, r.arrows)
+	}
+}
+
+// globalProcessor reads "--> name (store: a)".
+func (p *parser) globalProcessor(number int, s string) {
+	source := p.node
+	at, value := indexOpen(s, "store")
+	end := strings.LastIndexByte(s, ')')
+	if at < 0 || end < value || !strings.HasPrefix(s, "-->") {
+		p.cutOff(number, "global store %q has no store", source.Name)
+		return
+	}
+	name := strings.TrimSpace(s[len("-->"):at])
+	source.Next, source.NextLine, p.next = []string{name}, number, true
+	p.add(number, recognised{node: Processor, name: name, what: "stores", value: strings.TrimSpace(s[value:end])})
+	p.node.NextLine, p.node.Prev, p.node.PrevLine = number, []string{p.sub().Nodes[0].Name}, number
+	p.globals = false
 }
 
 // start begins a topology, and with it mostly a print.
@@ -193,17 +258,17 @@ func (p *parser) add(number int, r recognised) {
 	n := Node{Kind: r.node, Name: r.name, Line: number}
 	switch {
 	case n.Kind == Source && r.what == "topics":
-		list, ok := bracketed(r.value)
-		if !ok && r.tight { // Kafka 1.0 printed no brackets
-			list, ok = split(r.value), legal(r.value)
-		}
-		if ok {
-			n.Topics = list
+		// Kafka 1.0 printed no brackets around topics, brokers of 4.4 do
+		// around a pattern.
+		value, list := unbracket(r.value)
+		if (list || r.tight) && legal(value) {
+			n.Topics = split(value)
 		} else {
-			n.Pattern = r.value
+			n.Pattern = value
 		}
 	case n.Kind == Processor && r.what == "stores":
-		n.Stores = split(strings.TrimSuffix(strings.TrimPrefix(r.value, "["), "]"))
+		value, _ := unbracket(r.value)
+		n.Stores = split(value)
 	case n.Kind == Sink && r.what == "topic" && r.value == "null": // a dynamic sink, as brokers describe it
 	case n.Kind == Sink && r.what == "topic":
 		n.Topics = []string{r.value}

@@ -44,6 +44,8 @@ func (p *parser) settle() {
 		return
 	case r.err != nil:
 		p.tell([]Problem{{Kind: Incomplete, Line: r.err.line, Message: "an earlier topology is left out: " + r.err.err.Error()}})
+		p.prints++
+		return
 	case p.o.All || !p.o.Log:
 		p.tell(r.problems)
 	}
