@@ -62,15 +62,28 @@ func (w *behind) begin() {
 
 // Flush writes what there is, waits for it, and ends the background.
 func (w *behind) Flush() error {
-	if w.full == nil {
-		_, err := w.out.Write(w.buf)
-		w.buf = w.buf[:0]
+	if w.full != nil {
+		close(w.full)
+		err := <-w.done
+		if w.full = nil; err != nil {
+			w.buf = w.buf[:0]
+			return err
+		}
+	}
+	if len(w.buf) == 0 {
+		return nil
+	}
+	_, err := w.out.Write(w.buf)
+	w.buf = w.buf[:0]
+	return err
+}
+
+// Through writes what there is and then b, for those who have much of it and
+// are in the background themselves.
+func (w *behind) Through(b []byte) error {
+	if err := w.Flush(); err != nil {
 		return err
 	}
-	close(w.full)
-	if err := <-w.done; err != nil {
-		return err
-	}
-	w.full = nil
-	return w.Flush()
+	_, err := w.out.Write(b)
+	return err
 }

@@ -79,8 +79,8 @@ func (a *app) get(cmd *cobra.Command, f *getFlags, args []string) error {
 	}
 	ctx, key := cmd.Context(), rest[0]
 	o := inspect.RowsGet{Key: key, Partitions: int32(f.count.or(0)), Times: f.times(), AsOf: f.asOf.ms, History: f.history, Limit: f.limit.or(0), Query: query, Deleted: f.deleted}
-	res, err := a.showRows(ctx, &f.rowsFlags, "get", store, false, func(src rowSource, fn func(*inspect.Row) error) (*inspect.RowsResult, error) {
-		return src.Get(ctx, o, fn)
+	res, err := a.showRows(ctx, &f.rowsFlags, "get", store, false, func(src rowSource, out *rowsOutput) (*inspect.RowsResult, error) {
+		return src.Get(ctx, o, out.row)
 	})
 	if err == nil && res.Count == 0 && query == nil {
 		err = notFound(res, key)

@@ -11,89 +11,87 @@ import (
 
 func i64(n int64) string { return strconv.FormatInt(n, 10) }
 
+// rowColumn is a column of rows, and how a row's cell of it is written.
+type rowColumn struct {
+	column
+	cell func(dst []byte, row *inspect.Row) []byte
+}
+
 // rowColumns are the columns of rows like this one.
-func rowColumns(row *inspect.Row) []column {
+func rowColumns(row *inspect.Row) (out []rowColumn) {
+	add := func(name string, cell func([]byte, *inspect.Row) []byte) {
+		out = append(out, rowColumn{column{name: name, right: name == "offset" || name == "seq"}, cell})
+	}
+	at := func(name string, of func(*inspect.Row) *int64) {
+		add(name, func(dst []byte, row *inspect.Row) []byte {
+			if t := of(row); t != nil {
+				return serde.Time(*t).AppendText(dst)
+			}
+			return dst
+		})
+	}
 	if row.Queried {
-		return []column{{name: "result"}}
-	}
-	var out []column
-	eachCell(row, func(name, _ string) { out = append(out, column{name: name, right: name == "offset" || name == "seq"}) })
-	return out
-}
-
-// rowCells are the row's cells.
-func rowCells(row *inspect.Row) []string {
-	if row.Queried {
-		return []string{resultText(row.Result)}
-	}
-	out := make([]string, 0, 8)
-	eachCell(row, func(_, text string) { out = append(out, text) })
-	return out
-}
-
-func resultText(v any) string {
-	if s, ok := v.(string); ok {
-		return s
-	}
-	return string(serde.AppendJSON(nil, v))
-}
-
-// eachCell calls fn with every column of the row's kind and what the row has
-// in it.
-func eachCell(row *inspect.Row, fn func(name, text string)) {
-	at := func(name string, t *int64) {
-		if t == nil {
-			fn(name, "")
-			return
-		}
-		fn(name, serde.Time(*t).String())
+		add("result", func(dst []byte, row *inspect.Row) []byte { return appendResult(dst, row.Result) })
+		return out
 	}
 	if row.Partition != nil {
-		fn("partition", strconv.Itoa(int(*row.Partition)))
-		fn("offset", i64(*row.Offset))
+		add("partition", func(dst []byte, row *inspect.Row) []byte { return strconv.AppendInt(dst, int64(*row.Partition), 10) })
+		add("offset", func(dst []byte, row *inspect.Row) []byte { return strconv.AppendInt(dst, *row.Offset, 10) })
 	} else {
-		fn("task", row.Task)
+		add("task", func(dst []byte, row *inspect.Row) []byte { return append(dst, row.Task...) })
 	}
 	if row.Kind == streams.FKSubscription {
-		fn("foreign_key", serde.Text(row.ForeignKey.Data))
+		add("foreign_key", func(dst []byte, row *inspect.Row) []byte { return row.AppendForeignKey(dst) })
 	}
-	fn("key", serde.Text(row.Key.Data))
+	add("key", func(dst []byte, row *inspect.Row) []byte { return row.AppendKey(dst) })
 	switch row.Kind {
 	case streams.Window, streams.TimestampedWindow, streams.TimeOrderedWindow:
-		at("start", row.Start)
-		at("end", row.End)
-		fn("seq", strconv.FormatUint(uint64(row.Seq), 10))
+		at("start", func(row *inspect.Row) *int64 { return row.Start })
+		at("end", func(row *inspect.Row) *int64 { return row.End })
+		add("seq", func(dst []byte, row *inspect.Row) []byte { return strconv.AppendUint(dst, uint64(row.Seq), 10) })
 	case streams.Session, streams.TimeOrderedSession:
-		at("start", row.Start)
-		at("end", row.End)
+		at("start", func(row *inspect.Row) *int64 { return row.Start })
+		at("end", func(row *inspect.Row) *int64 { return row.End })
 	case streams.List:
-		fn("side", row.Side)
+		add("side", func(dst []byte, row *inspect.Row) []byte { return append(dst, row.Side...) })
 	case streams.Versioned:
-		at("valid_from", row.ValidFrom)
-		at("valid_to", row.ValidTo)
+		at("valid_from", func(row *inspect.Row) *int64 { return row.ValidFrom })
+		at("valid_to", func(row *inspect.Row) *int64 { return row.ValidTo })
 	}
 	if row.Kind != streams.Versioned && (row.Partition != nil || row.HasTime()) {
-		at("timestamp", row.Time)
+		at("timestamp", func(row *inspect.Row) *int64 { return row.Time })
 	}
 	if !row.KeysOnly {
-		fn("value", valueText(row))
+		add("value", appendValue)
 	}
+	return out
 }
 
-// valueText is the value as one cell; a deletion says so.
-func valueText(row *inspect.Row) string {
+// appendResult appends what a query gave: strings bare.
+func appendResult(dst []byte, v any) []byte {
+	if s, ok := v.(string); ok {
+		return append(dst, s...)
+	}
+	return serde.AppendJSON(dst, v)
+}
+
+// appendValue appends the value as one cell; a deletion says so.
+func appendValue(dst []byte, row *inspect.Row) []byte {
 	switch {
 	case row.Deleted:
-		return "(deleted)"
+		return append(dst, "(deleted)"...)
 	case row.List != nil:
-		var parts []string
+		row.Decode()
 		for i := range row.List {
+			if i > 0 {
+				dst = append(dst, ", "...)
+			}
 			e := &row.List[i]
-			parts = append(parts, strings.TrimSpace(e.Side+" "+serde.Text(e.Data)))
+			dst = append(dst, strings.TrimSpace(e.Side+" "+serde.Text(e.Data))...)
 		}
-		return strings.Join(parts, ", ")
+		return dst
 	case row.Subscription != nil:
-		return row.Subscription.InstructionName()
+		return append(dst, row.Subscription.InstructionName()...)
 	}
-	return serde.Text(row.Value.Data)
+	return row.AppendValue(dst)
 }

@@ -2,8 +2,10 @@ package cmd
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
-	"strings"
+	"strconv"
+	"sync"
 
 	"sstool/inspect"
 	"sstool/internal/op"
@@ -11,52 +13,99 @@ import (
 )
 
 // rowsOutput writes rows as they come, in constant memory, and what is said of
-// them at the end.
+// them at the end. It is the inspect.RowWriter of formats that need no more
+// than a row to write it.
 type rowsOutput struct {
 	a      *app
 	format format
 	kind   string // of the JSON document
 	count  bool   // only numbers are shown
 	out    *behind
+	first  func() // called before the first row is written
 	rows   int64
 
-	line  []byte
+	once sync.Once
+	cols []rowColumn // of tables and CSV
+	line []byte
+
 	page  [][]string
-	cols  []column
 	pages int
 }
 
 // pageRows is how many rows of a table are laid out together.
 const pageRows = 500
 
-func (a *app) newRowsOutput(f format, kind string, count bool) *rowsOutput {
-	return &rowsOutput{a: a, format: f, kind: kind, count: count, out: &behind{out: a.io.Out}}
+func (a *app) newRowsOutput(f format, kind string, count bool, first func()) *rowsOutput {
+	return &rowsOutput{a: a, format: f, kind: kind, count: count, out: &behind{out: a.io.Out}, first: first}
+}
+
+// scan writes the rows of a scan: those of a store with all that the computer
+// has, unless they are laid out together.
+func (w *rowsOutput) scan(ctx context.Context, src rowSource, o inspect.RowsScan) (*inspect.RowsResult, error) {
+	if store, ok := src.(*inspect.Rows); ok && w.format != formatTable {
+		return store.ScanTo(ctx, o, w)
+	}
+	return src.Scan(ctx, o, w.row)
 }
 
 // row writes one row; its error is that of stdout.
 func (w *rowsOutput) row(row *inspect.Row) error {
-	if w.format == formatTable || w.format == formatCSV {
-		row.Decode()
-		return failedWrite(w.cells(row))
+	if w.format == formatTable {
+		return w.pageRow(row)
 	}
-	w.line = w.line[:0]
-	if w.format == formatJSON {
-		if w.rows == 0 {
-			w.line = append(w.line, `{"kind":"`+w.kind+`","version":1,"rows":[`+"\n"...)
-		} else {
-			w.line = append(w.line, ",\n"...)
-		}
+	w.line = w.AppendRow(w.line[:0], row)
+	return w.WriteRows(w.line, 1)
+}
+
+// AppendRow implements inspect.RowWriter.
+func (w *rowsOutput) AppendRow(dst []byte, row *inspect.Row) []byte {
+	switch {
+	case w.format == formatCSV:
+		return appendRecord(dst, w.columns(row), row)
+	case w.format == formatJSON:
+		dst = append(dst, betweenRows...)
 	}
 	if row.Queried {
-		w.line = serde.AppendJSON(w.line, row.Result)
+		dst = serde.AppendJSON(dst, row.Result)
 	} else {
-		w.line = row.AppendJSON(w.line)
+		dst = row.AppendJSON(dst)
 	}
 	if w.format == formatJSONL {
-		w.line = append(w.line, '\n')
+		dst = append(dst, '\n')
 	}
-	w.rows++
-	_, err := w.out.Write(w.line)
+	return dst
+}
+
+// betweenRows separates the rows of a JSON document.
+const betweenRows = ",\n"
+
+// columns are those of all rows: they have one kind.
+func (w *rowsOutput) columns(row *inspect.Row) []rowColumn {
+	w.once.Do(func() { w.cols = rowColumns(row) })
+	return w.cols
+}
+
+// WriteRows implements inspect.RowWriter.
+func (w *rowsOutput) WriteRows(b []byte, rows int64) error {
+	if w.rows == 0 {
+		w.first()
+		var head []byte
+		switch w.format {
+		case formatJSON:
+			head = []byte(`{"kind":"` + w.kind + `","version":1,"rows":[` + "\n")
+			b = b[len(betweenRows):]
+		case formatCSV:
+			head = appendHeader(head, w.cols)
+		}
+		if _, err := w.out.Write(head); err != nil {
+			return failedWrite(err)
+		}
+	}
+	w.rows += rows
+	if len(b) >= behindBuffer/4 {
+		return failedWrite(w.out.Through(b))
+	}
+	_, err := w.out.Write(b)
 	return failedWrite(err)
 }
 
@@ -67,75 +116,24 @@ func failedWrite(err error) error {
 	return op.Errorf(op.Failed, "write stdout: %w", err)
 }
 
-// cells writes a row of a table or of CSV.
-func (w *rowsOutput) cells(row *inspect.Row) error {
-	if w.cols == nil {
-		w.cols = rowColumns(row)
-		if w.format == formatCSV {
-			header := make([]string, len(w.cols))
-			for i, c := range w.cols {
-				header[i] = c.name
-			}
-			if err := w.record(header); err != nil {
-				return err
-			}
+// pageRow puts a row of a table on the page.
+func (w *rowsOutput) pageRow(row *inspect.Row) error {
+	if w.rows++; w.rows == 1 {
+		w.first()
+	}
+	var cells []string
+	for _, c := range w.columns(row) {
+		w.line = c.cell(w.line[:0], row)
+		text := printable(string(w.line))
+		if c.name == "value" && text == "" && !row.Deleted {
+			text = `""`
 		}
+		cells = append(cells, text)
 	}
-	w.rows++
-	cells := rowCells(row)
-	if w.format == formatCSV {
-		return w.record(cells)
-	}
-	for i, c := range cells {
-		if cells[i] = printable(c); w.cols[i].name == "value" && cells[i] == "" && !row.Deleted {
-			cells[i] = `""`
-		}
-	}
-	w.page = append(w.page, cells)
-	if len(w.page) < pageRows {
+	if w.page = append(w.page, cells); len(w.page) < pageRows {
 		return nil
 	}
-	return w.flushPage()
-}
-
-// record writes a line of CSV. Cells are escaped, so it is one line, and quoted
-// as encoding/csv does.
-func (w *rowsOutput) record(cells []string) error {
-	w.line = w.line[:0]
-	for i, c := range cells {
-		if i > 0 {
-			w.line = append(w.line, ',')
-		}
-		w.line = appendCSV(w.line, c)
-	}
-	_, err := w.out.Write(append(w.line, '\n'))
-	return err
-}
-
-// appendCSV appends one cell.
-func appendCSV(dst []byte, s string) []byte {
-	plain := s != `\.` && !strings.HasPrefix(s, " ")
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c < ' ' || c >= 0x7f:
-			if p := printable(s); p != s {
-				return appendCSV(dst, p)
-			}
-			return appendQuoted(dst, s, plain && !strings.ContainsAny(s, `,"`))
-		case c == ',' || c == '"':
-			plain = false
-		}
-	}
-	return appendQuoted(dst, s, plain)
-}
-
-func appendQuoted(dst []byte, s string, plain bool) []byte {
-	if plain {
-		return append(dst, s...)
-	}
-	dst = append(dst, '"')
-	dst = append(dst, strings.ReplaceAll(s, `"`, `""`)...)
-	return append(dst, '"')
+	return failedWrite(w.flushPage())
 }
 
 // flushPage lays out the rows that wait for it.
@@ -147,7 +145,11 @@ func (w *rowsOutput) flushPage() error {
 	if w.pages++; w.pages > 1 {
 		t.line("")
 	}
-	t.table(w.cols, w.page)
+	cols := make([]column, len(w.cols))
+	for i, c := range w.cols {
+		cols[i] = c.column
+	}
+	t.table(cols, w.page)
 	w.page = w.page[:0]
 	return t.flush()
 }
@@ -199,25 +201,22 @@ func (w *rowsOutput) end(res *inspect.RowsResult, note func(string)) error {
 
 // counts writes how many rows each source has.
 func (w *rowsOutput) counts(res *inspect.RowsResult) error {
+	var b []byte
 	if w.format == formatCSV {
-		if err := w.record([]string{"source", "rows"}); err != nil {
-			return failedWrite(err)
-		}
+		b = append(b, "source,rows\n"...)
 	}
 	for _, s := range res.Sources {
 		if w.format == formatCSV {
-			if err := w.record([]string{sourceName(s), i64(s.Rows)}); err != nil {
-				return failedWrite(err)
-			}
+			b = appendCSV(b, sourceName(s))
+			b = append(strconv.AppendInt(append(b, ','), s.Rows, 10), '\n')
 			continue
 		}
 		o := serde.Object{{Name: "task", Value: s.Task}, {Name: "partition", Value: nil}, {Name: "rows", Value: s.Rows}}
 		if s.Partition != nil {
 			o[1].Value = int64(*s.Partition)
 		}
-		if _, err := w.out.Write(append(serde.AppendJSON(nil, o), '\n')); err != nil {
-			return failedWrite(err)
-		}
+		b = append(serde.AppendJSON(b, o), '\n')
 	}
-	return nil
+	_, err := w.out.Write(b)
+	return failedWrite(err)
 }

@@ -18,7 +18,7 @@ type rowSource interface {
 
 // showRows opens what the flags name, lets read go through it and writes what
 // comes of it. The result is nil when nothing was read.
-func (a *app) showRows(ctx context.Context, f *rowsFlags, kind, store string, count bool, read func(rowSource, func(*inspect.Row) error) (*inspect.RowsResult, error)) (*inspect.RowsResult, error) {
+func (a *app) showRows(ctx context.Context, f *rowsFlags, kind, store string, count bool, read func(rowSource, *rowsOutput) (*inspect.RowsResult, error)) (*inspect.RowsResult, error) {
 	show := a.startProgress(f.progress)
 	defer show.close()
 	warn := func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) }
@@ -27,15 +27,9 @@ func (a *app) showRows(ctx context.Context, f *rowsFlags, kind, store string, co
 		return nil, err
 	}
 	defer done()
-	out := a.newRowsOutput(f.out.value, kind, count)
-	first := true
-	res, err := read(src, func(row *inspect.Row) error {
-		if first {
-			show.flush() // rows and a progress line do not go together
-			first = false
-		}
-		return out.row(row)
-	})
+	// Rows and a progress line do not go together.
+	out := a.newRowsOutput(f.out.value, kind, count, show.flush)
+	res, err := read(src, out)
 	if res == nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (a *app) scan(cmd *cobra.Command, f *scanFlags, args []string) error {
 		return err
 	}
 	ctx := cmd.Context()
-	_, err = a.showRows(ctx, &f.rowsFlags, "scan", store, f.count, func(src rowSource, fn func(*inspect.Row) error) (*inspect.RowsResult, error) {
+	_, err = a.showRows(ctx, &f.rowsFlags, "scan", store, f.count, func(src rowSource, out *rowsOutput) (*inspect.RowsResult, error) {
 		o := inspect.RowsScan{Times: f.times(), Reverse: f.reverse, Limit: f.limit.or(0), Count: f.count, KeysOnly: f.keysOnly, History: f.history, Query: query, Deleted: f.deleted}
 		for _, b := range []struct {
 			flag, text string
@@ -96,7 +96,7 @@ func (a *app) scan(cmd *cobra.Command, f *scanFlags, args []string) error {
 			}
 			*b.to = bytes
 		}
-		return src.Scan(ctx, o, fn)
+		return out.scan(ctx, src, o)
 	})
 	return err
 }

@@ -98,16 +98,16 @@ func (r *Rows) fillKey(row *Row, k streams.RowKey) {
 	row.Start, row.End, row.Side = nil, nil, ""
 	switch {
 	case windows(r.kind):
-		row.Start = pointer(k.Start)
+		row.Start = keep(&row.ms.start, k.Start)
 		if n := r.o.WindowSize; n > 0 && k.Start <= math.MaxInt64-n {
-			row.End = pointer(k.Start + n)
+			row.End = keep(&row.ms.end, k.Start+n)
 		}
 	case sessions(r.kind):
-		row.Start, row.End = pointer(k.Start), pointer(k.End)
+		row.Start, row.End = keep(&row.ms.start, k.Start), keep(&row.ms.end, k.End)
 	case r.kind == streams.List:
-		row.Side, row.Time = side(k.Left), pointer(k.Time)
+		row.Side, row.Time = side(k.Left), keep(&row.ms.time, k.Time)
 	case r.kind == streams.GraceBuffer:
-		row.Time = pointer(k.Time)
+		row.Time = keep(&row.ms.time, k.Time)
 	}
 }
 

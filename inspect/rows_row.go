@@ -7,8 +7,8 @@ import (
 	"sstool/internal/streams"
 )
 
-// Row is one row, taken apart and decoded. It and its bytes are borrowed until
-// the function that received it returns.
+// Row is one row, taken apart and decoded. It, its bytes and its times are
+// borrowed until the function that received it returns.
 type Row struct {
 	Kind      streams.Kind
 	Task      string
@@ -35,8 +35,17 @@ type Row struct {
 	Result   any
 
 	rows    *Rows
-	decoded bool   // Data of all cells is filled
-	failed  string // the first part that its decoder does not fit
+	ms      rowTimes // what the times above point to
+	decoded bool     // Data of all cells is filled
+	failed  string   // the first part that its decoder does not fit
+}
+
+// rowTimes keeps times within the row: a scan sees millions of them.
+type rowTimes struct{ start, end, time, from int64 }
+
+func keep(at *int64, ms int64) *int64 {
+	*at = ms
+	return at
 }
 
 // Cell is a key or a value: bytes and what they mean.

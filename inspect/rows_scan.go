@@ -54,37 +54,51 @@ func (r *Rows) timeOf(row *Row) *int64 {
 // from the oldest on, and by key; in reverse from the end. Memory is bounded.
 // With Count fn is not called.
 func (r *Rows) Scan(ctx context.Context, o RowsScan, fn func(*Row) error) (*RowsResult, error) {
-	if err := r.checkScan(o); err != nil {
+	if err := r.prepare(ctx, o); err != nil {
 		return nil, err
-	}
-	if !o.Count {
-		if err := r.guess(ctx); err != nil {
-			return nil, err
-		}
 	}
 	p := &pass{ctx: ctx, r: r, res: r.result(), limit: o.Limit, count: o.Count, keys: o.KeysOnly, query: o.Query, fn: fn}
 	f := &filter{r: r, o: o, pass: p}
-	parts := slices.Clone(r.parts)
-	if o.Reverse {
-		slices.Reverse(parts)
+	err := r.walk(o, func(part int) error {
+		p.src = &p.res.Sources[part]
+		f.row = Row{Kind: r.kind, Task: r.parts[part].task}
+		return nil
+	}, f.take)
+	return p.finish(err)
+}
+
+// prepare checks what is asked for, and guesses what nobody stated.
+func (r *Rows) prepare(ctx context.Context, o RowsScan) error {
+	if err := r.checkScan(o); err != nil || o.Count {
+		return err
 	}
-	for _, part := range parts {
-		p.src = &p.res.Sources[slices.Index(r.parts, part)]
-		dbs := slices.Clone(part.dbs)
+	return r.guess(ctx)
+}
+
+// walk calls take with all rows on disk that a scan may show, in its order;
+// begin before those of a part.
+func (r *Rows) walk(o RowsScan, begin func(part int) error, take func(family string, key, value []byte) error) error {
+	for i := range r.parts {
+		if o.Reverse {
+			i = len(r.parts) - 1 - i
+		}
+		if err := begin(i); err != nil {
+			return err
+		}
+		dbs := slices.Clone(r.parts[i].dbs)
 		if o.Reverse {
 			slices.Reverse(dbs)
 		}
-		f.row = Row{Kind: r.kind, Task: part.task}
 		for _, db := range dbs {
 			if !r.segmentHas(db, o.Times) {
 				continue
 			}
-			if err := db.each(r.bounds(o), o.Reverse, f.take); err != nil {
-				return p.finish(err)
+			if err := db.each(r.bounds(o), o.Reverse, take); err != nil {
+				return err
 			}
 		}
 	}
-	return p.finish(nil)
+	return nil
 }
 
 func (r *Rows) checkScan(o RowsScan) error {
@@ -262,9 +276,9 @@ func (r *Rows) fillRow(row *Row, family string, value []byte) {
 	}
 	if v.HasTime {
 		if r.kind == streams.Versioned {
-			row.ValidFrom = pointer(v.Time)
+			row.ValidFrom = keep(&row.ms.from, v.Time)
 		} else {
-			row.Time = pointer(v.Time)
+			row.Time = keep(&row.ms.time, v.Time)
 		}
 	}
 	if v.Headers != nil {

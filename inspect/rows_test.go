@@ -271,10 +271,16 @@ func TestScanBounds(t *testing.T) {
 	} {
 		_, app := lsmtest.Unpack(t, c.archive)
 		r := openRows(t, RowsOptions{Path: app, Store: c.store})
-		var all []Row
+		type keyAt struct {
+			key []byte
+			at  *int64
+		}
+		var all []keyAt
 		if _, err := r.Scan(context.Background(), RowsScan{}, func(row *Row) error {
-			x := *row
-			x.Key.Bytes = bytes.Clone(row.Key.Bytes)
+			x := keyAt{key: bytes.Clone(row.Key.Bytes)}
+			if at := r.timeOf(row); at != nil {
+				x.at = pointer(*at)
+			}
 			all = append(all, x)
 			return nil
 		}); err != nil {
@@ -288,9 +294,8 @@ func TestScanBounds(t *testing.T) {
 		} {
 			f := filter{r: r, o: o}
 			want := 0
-			for i := range all {
-				at := r.timeOf(&all[i])
-				if f.keyOK(all[i].Key.Bytes) && (!o.Times.isSet() || at != nil && o.Times.has(*at)) {
+			for _, x := range all {
+				if f.keyOK(x.key) && (!o.Times.isSet() || x.at != nil && o.Times.has(*x.at)) {
 					want++
 				}
 			}

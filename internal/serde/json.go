@@ -8,37 +8,10 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 	"unsafe"
 )
-
-// Time is a time in milliseconds since 1970, as Kafka counts.
-type Time int64
-
-const timeLayout = "2006-01-02T15:04:05.000Z07:00"
-
-// inCalendar says whether the time is of the years 1 to 9999.
-func (t Time) inCalendar() bool { return t >= -62135596800000 && t <= 253402300799999 }
-
-// String is RFC 3339 in UTC with milliseconds; a time that no calendar has is
-// the number.
-func (t Time) String() string {
-	if !t.inCalendar() {
-		return strconv.FormatInt(int64(t), 10)
-	}
-	return time.UnixMilli(int64(t)).UTC().Format(timeLayout)
-}
-
-// AppendJSON appends the time as a JSON string.
-func (t Time) AppendJSON(dst []byte) []byte {
-	dst = append(dst, '"')
-	if !t.inCalendar() {
-		return append(strconv.AppendInt(dst, int64(t), 10), '"')
-	}
-	return append(time.UnixMilli(int64(t)).UTC().AppendFormat(dst, timeLayout), '"')
-}
 
 // RawJSON is valid JSON as it was found: order of fields and digits of numbers
 // are kept.
@@ -140,10 +113,7 @@ func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	clean := 0
 	for i := 0; i < len(s); {
-		for i+8 <= len(s) && plain8(s[i:i+8]) {
-			i += 8
-		}
-		if i == len(s) {
+		if i += PlainRun(s[i:], '"', '\\'); i == len(s) {
 			break
 		}
 		c := s[i]
@@ -175,15 +145,24 @@ func appendString(dst []byte, s string) []byte {
 	return append(append(dst, s[clean:]...), '"')
 }
 
-// plain8 says whether eight bytes stand for themselves in a JSON string: ASCII
-// from the space to the tilde without quote and backslash. The comparisons are
-// those of eight bytes at once; a byte above may make the answer no, never yes.
-func plain8(s string) bool {
+// PlainRun is how many bytes of s, in eights from its start, are ASCII from the
+// space to the tilde and neither of two.
+func PlainRun(s string, a, b byte) int {
+	n := 0
+	for n+8 <= len(s) && plain8(s[n:n+8], a, b) {
+		n += 8
+	}
+	return n
+}
+
+// plain8 compares eight bytes at once; a byte above may make the answer no,
+// never yes.
+func plain8(s string, a, b byte) bool {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	x := binary.LittleEndian.Uint64(unsafe.Slice(unsafe.StringData(s), 8))
 	below := (x - ones*' ') | x
 	zero := func(y uint64) uint64 { return (y - ones) &^ y }
-	return (below|zero(x^ones*'"')|zero(x^ones*'\\')|zero(x^ones*0x7f))&high == 0
+	return (below|zero(x^ones*uint64(a))|zero(x^ones*uint64(b))|zero(x^ones*0x7f))&high == 0
 }
 
 // appendSafe appends JSON, escaping within its strings what is not printable:

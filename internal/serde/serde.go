@@ -2,7 +2,6 @@ package serde
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -18,46 +17,6 @@ type Serde interface {
 	Decode(b []byte) (any, error)
 	// Encode returns the bytes that a serializer writes for what text says.
 	Encode(text string) ([]byte, error)
-}
-
-// appender is a Serde that writes its JSON without a decoded value between.
-type appender interface {
-	appendJSON(dst, b []byte) ([]byte, error)
-}
-
-// AppendDecoded is AppendJSON of what s decodes, the short way where there is
-// one. On an error dst is returned as it was.
-func AppendDecoded(dst []byte, s Serde, b []byte) ([]byte, error) {
-	if a, ok := s.(appender); ok {
-		return a.appendJSON(dst, b)
-	}
-	v, err := s.Decode(b)
-	if err != nil {
-		return dst, err
-	}
-	return AppendJSON(dst, v), nil
-}
-
-// hexPairs are the digits of every byte, one byte after the other.
-const hexPairs = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f" +
-	"404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f" +
-	"808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9fa0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf" +
-	"c0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedfe0e1e2e3e4e5e6e7e8e9eaebecedeeeff0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"
-
-// AppendHex appends b as a JSON string of hexadecimal digits behind a prefix,
-// or null.
-func AppendHex(dst []byte, prefix string, b []byte) []byte {
-	if b == nil {
-		return append(dst, "null"...)
-	}
-	dst = append(append(dst, '"'), prefix...)
-	at := len(dst)
-	dst = slices.Grow(dst, 2*len(b)+1)[:at+2*len(b)]
-	out := dst[at:]
-	for i, c := range b {
-		copy(out[2*i:2*i+2], hexPairs[2*int(c):2*int(c)+2])
-	}
-	return append(dst, '"')
 }
 
 // Factory makes the serdes of a family, by name and arguments; nil, nil when

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 )
 
 func unhex(t *testing.T, s string) []byte {
@@ -138,16 +139,18 @@ func TestSafe(t *testing.T) {
 	}
 }
 
+// TestAppendHex: any number of any bytes, as encoding/hex writes them.
 func TestAppendHex(t *testing.T) {
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
 	}
-	if got := string(AppendHex([]byte("x"), "0x", all)); got != `x"0x`+hex.EncodeToString(all)+`"` {
-		t.Error(got)
-	}
-	if got := string(AppendHex(nil, "", nil)); got != "null" {
-		t.Error(got)
+	for n := range len(all) + 1 {
+		for _, b := range [][]byte{all[:n], all[n:]} {
+			if got := string(AppendHex([]byte("x"), b)); got != "x"+hex.EncodeToString(b) {
+				t.Fatalf("%x: %s", b, got)
+			}
+		}
 	}
 }
 
@@ -159,7 +162,7 @@ func TestPlain8(t *testing.T) {
 				b := []byte(rest)
 				b[at] = byte(c)
 				want := c >= ' ' && c < 0x7f && c != '"' && c != '\\'
-				if got := plain8(string(b)); got != want {
+				if got := plain8(string(b), '"', '\\'); got != want {
 					t.Fatalf("%q is plain: %t", b, got)
 				}
 			}
@@ -173,6 +176,20 @@ func TestTime(t *testing.T) {
 		if got := ms.String(); got != want {
 			t.Errorf("%d is %s, want %s", int64(ms), got, want)
 		}
+	}
+}
+
+// TestTimeText compares with package time on every day of the calendar.
+func TestTimeText(t *testing.T) {
+	last := Time(253402300799999)
+	for ms, i := Time(-62135596800000), Time(0); ms <= last; ms, i = ms+dayMs, i+1 {
+		at := ms + i*7_654_321%dayMs
+		if got, want := at.String(), time.UnixMilli(int64(at)).UTC().Format("2006-01-02T15:04:05.000Z07:00"); got != want {
+			t.Fatalf("%d is %s, want %s", int64(at), got, want)
+		}
+	}
+	if got := last.String(); got != "9999-12-31T23:59:59.999Z" {
+		t.Error(got)
 	}
 }
 
@@ -283,6 +300,9 @@ func FuzzDecode(f *testing.F) {
 			out := AppendJSON(nil, v)
 			if short, err := AppendDecoded(nil, s, b); err != nil || !bytes.Equal(short, out) {
 				t.Errorf("%s of %x the short way: %s (%v), want %s", name, b, short, err, out)
+			}
+			if short, err := AppendDecodedText(nil, s, b); err != nil || string(short) != Text(v) {
+				t.Errorf("%s of %x, text the short way: %s (%v), want %s", name, b, short, err, Text(v))
 			}
 			if !json.Valid(out) || !isText(out) {
 				t.Errorf("%s of %x: %q", name, b, out)

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-	"unsafe"
 )
 
 // simpleSerde is a serde without arguments.
@@ -23,26 +22,6 @@ type simpleSerde struct {
 func (s simpleSerde) Name() string                       { return s.name }
 func (s simpleSerde) Decode(b []byte) (any, error)       { return s.decode(b) }
 func (s simpleSerde) Encode(text string) ([]byte, error) { return s.encode(text) }
-
-// stringSerde is StringSerializer: UTF-8.
-type stringSerde struct{ simpleSerde }
-
-func (stringSerde) appendJSON(dst, b []byte) ([]byte, error) {
-	if !utf8.Valid(b) {
-		return dst, errNotUTF8
-	}
-	return appendString(dst, unsafe.String(unsafe.SliceData(b), len(b))), nil
-}
-
-// longSerde is LongSerializer: 8 bytes, big-endian, as all numbers.
-type longSerde struct{ simpleSerde }
-
-func (longSerde) appendJSON(dst, b []byte) ([]byte, error) {
-	if len(b) != 8 {
-		return dst, wrongSize(b, 8)
-	}
-	return strconv.AppendInt(dst, int64At(b, 0), 10), nil
-}
 
 // simple is the serde of a name, nil when there is none.
 func simple(name string) Serde {
@@ -68,7 +47,7 @@ func simple(name string) Serde {
 	case "bytes": // BytesSerializer, ByteArraySerializer; shown as Bytes.toString does
 		return simpleSerde{name, func(b []byte) (any, error) { return javaBytes(b), nil }, encodeJavaBytes}
 	case "hex":
-		return simpleSerde{name, func(b []byte) (any, error) { return hex.EncodeToString(b), nil }, encodeHex}
+		return hexSerde{simpleSerde{name, func(b []byte) (any, error) { return hex.EncodeToString(b), nil }, encodeHex}}
 	case "base64":
 		return simpleSerde{name, func(b []byte) (any, error) { return base64.StdEncoding.EncodeToString(b), nil }, encodeBase64}
 	case "json":
