@@ -3,6 +3,8 @@ package topodiff
 import (
 	"fmt"
 	"strings"
+
+	"sstool/internal/topology"
 )
 
 // keepStore adds the ways to keep a store's rows, the best first.
@@ -25,33 +27,33 @@ func (d *differ) keepStore(it *Item, v, w *vertex) {
 func keepingStore(v *vertex) (call, text string) {
 	quoted := func(format string, stem string) string { return fmt.Sprintf(format, stem) }
 	generated := !v.given()
-	switch v.role {
-	case roleThis, roleOther:
+	switch topology.Role(v.role) {
+	case topology.JoinThis, topology.JoinOther:
 		if generated {
 			side := "This"
-			if v.role == roleOther {
+			if v.role == string(topology.JoinOther) {
 				side = "Other"
 			}
 			return quoted(`StreamJoined.with`+side+`StoreSupplier(Stores.persistentWindowStore("%s", …, true))`, v.name),
 				"keeps the name: retention and window size are those of the JoinWindows, and duplicates are retained"
 		}
 		return quoted(`StreamJoined.withStoreName("%s")`, joinStem(v.name)), "keeps the name"
-	case roleShared:
+	case topology.JoinShared:
 		if generated {
 			return "", "no call gives the name " + v.name + ": StreamJoined derives others from names that are given"
 		}
 		return quoted(`StreamJoined.withStoreName("%s")`, joinStem(v.name)), "keeps the name"
-	case roleSuppress:
+	case topology.Suppression:
 		if stem, ok := strings.CutSuffix(v.name, "-store"); ok && !generated {
 			return quoted(`Suppressed.withName("%s")`, stem), "keeps the name"
 		}
 		return "", "no call gives the name " + v.name + ": Suppressed.withName puts -store behind the name"
-	case roleSubscription:
+	case topology.FKSubscription:
 		if stem, ok := strings.CutSuffix(v.name, "-subscription-store"); ok {
 			return quoted(`TableJoined.as("%s")`, stem), "keeps the name"
 		}
 		return "", "no call gives the name " + v.name + ": TableJoined.as puts -subscription-store behind the name"
-	case roleBuffer:
+	case topology.GraceBuffer:
 		if stem, ok := strings.CutSuffix(v.name, "-Buffer"); ok {
 			return quoted(`Joined.as("%s")`, stem), "keeps the name"
 		}

@@ -41,20 +41,31 @@ func (v *vertex) isNode() bool { return v.kind <= sink }
 // stateless says whether the vertex is a node that keeps nothing.
 func (v *vertex) stateless() bool { return v.isNode() && len(v.stores) == 0 }
 
+type nameKey struct {
+	kind kind
+	name string
+}
+
 // graph is a topology as vertices. Topics of others are where flows begin and
 // end: nothing is followed through them.
 type graph struct {
 	v     []vertex
 	order []int32 // with the flow, topics of others left out of it
 	t     *topology.Topology
+
+	tables map[string]string // of the store of a table that is read, its topic
+
+	names map[nameKey][]int32
+	from  map[int32][]string // see origins
+	seen  []int32            // see reach
+	walk  int32
 }
 
 func newGraph(t *topology.Topology) *graph {
-	g := &graph{t: t}
+	g := &graph{t: t, names: map[nameKey][]int32{}, from: map[int32][]string{}}
 	nodes := map[string]int32{}
 	for s, n := range t.All() {
 		i := g.add(vertex{kind: kindOf(n.Kind), name: n.Name, sub: s.ID, line: n.Line, global: s.Global})
-		g.v[i].role = operatorOf(g.v[i].label)
 		nodes[n.Name] = i
 	}
 	type storeKey struct {
@@ -82,17 +93,25 @@ func newGraph(t *topology.Topology) *graph {
 		}
 	}
 	g.addTopics(nodes)
-	for i := range g.v {
-		if v := &g.v[i]; v.kind == store {
-			var ops []string
-			for _, p := range v.stores {
-				ops = append(ops, g.v[p].role)
-			}
-			v.role = storeRole(v.label, v.number, ops)
-		}
-	}
+	g.addRoles()
 	g.sort()
 	return g
+}
+
+// addRoles tells what stores are for.
+func (g *graph) addRoles() {
+	for i := range g.v {
+		v := &g.v[i]
+		if v.kind != store {
+			continue
+		}
+		var names, operators []string
+		for _, p := range v.stores {
+			names = append(names, g.v[p].name)
+			operators = append(operators, g.v[p].role)
+		}
+		v.role = storeRole(v.name, g.tables[v.name], names, operators)
+	}
 }
 
 func kindOf(k topology.NodeKind) kind {
@@ -106,9 +125,16 @@ func kindOf(k topology.NodeKind) kind {
 }
 
 func (g *graph) add(v vertex) int32 {
-	v.label, v.number = splitName(v.name)
+	var operator string
+	v.label, operator, v.number = splitName(v.name)
+	if v.isNode() {
+		v.role = operator
+	}
+	i := int32(len(g.v))
 	g.v = append(g.v, v)
-	return int32(len(g.v) - 1)
+	key := nameKey{v.kind, v.name}
+	g.names[key] = append(g.names[key], i)
+	return i
 }
 
 func (g *graph) connect(from, to int32) {
@@ -116,15 +142,15 @@ func (g *graph) connect(from, to int32) {
 	g.v[to].in = append(g.v[to].in, from)
 }
 
-// addTopics adds what sources read and sinks write. A topic is internal when
-// the topology both writes and reads it and it is named as Kafka Streams names
-// such topics.
+// addTopics adds what sources read and sinks write.
 func (g *graph) addTopics(nodes map[string]int32) {
-	written, read := map[string]bool{}, map[string]bool{}
-	for _, n := range g.t.All() {
-		for _, name := range n.Topics {
-			written[name] = written[name] || n.Kind == topology.Sink
-			read[name] = read[name] || n.Kind == topology.Source
+	made := map[string]topology.TopicKind{}
+	g.tables = map[string]string{}
+	for _, t := range g.t.InternalTopics("") {
+		if t.Kind.KeepsState() {
+			g.tables[t.Bare] = t.Source
+		} else {
+			made[t.Bare] = t.Kind
 		}
 	}
 	topics := map[string]int32{}
@@ -132,8 +158,8 @@ func (g *graph) addTopics(nodes map[string]int32) {
 		i, ok := topics[name]
 		if !ok {
 			v := vertex{kind: external, name: name, line: n.Line}
-			if role := topicRole(name); role != "" && written[name] && read[name] {
-				v.kind, v.role = internal, role
+			if k, ok := made[name]; ok {
+				v.kind, v.role = internal, string(k)
 			}
 			i = g.add(v)
 			topics[name] = i
@@ -206,17 +232,20 @@ func (g *graph) downstream(from []int32) []string {
 }
 
 func (g *graph) reach(from []int32, next func(*vertex) []int32) []string {
-	seen := map[int32]bool{}
+	if g.seen == nil {
+		g.seen = make([]int32, len(g.v))
+	}
+	g.walk++
 	var out []string
 	todo := slices.Clone(from)
 	for len(todo) > 0 {
 		i := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		for _, j := range next(&g.v[i]) {
-			if seen[j] {
+			if g.seen[j] == g.walk {
 				continue
 			}
-			seen[j] = true
+			g.seen[j] = g.walk
 			if g.v[j].kind == external {
 				out = append(out, g.v[j].name)
 			} else {
@@ -225,6 +254,16 @@ func (g *graph) reach(from []int32, next func(*vertex) []int32) []string {
 		}
 	}
 	slices.Sort(out)
+	return out
+}
+
+// origins are the topics of others that fill a store or an internal topic.
+func (g *graph) origins(i int32) []string {
+	out, ok := g.from[i]
+	if !ok {
+		out = g.upstream(g.writers(i))
+		g.from[i] = out
+	}
 	return out
 }
 
@@ -237,7 +276,7 @@ func (g *graph) writers(i int32) []int32 {
 	}
 	var out []int32
 	for _, p := range v.stores {
-		if !readsOnly(g.v[p].role) && !joins(g.v[p].label) {
+		if !readsOnly(g.v[p].role) && !joins(g.v[p].name) {
 			out = append(out, p)
 		}
 	}

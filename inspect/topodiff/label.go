@@ -8,70 +8,36 @@ import (
 )
 
 // splitName takes the counter out of a name: what is left is comparable
-// between versions. number is -1 when a person gave the name.
-func splitName(name string) (label string, number int) {
+// between versions. number is -1 when a person gave the name. operator is that
+// of a processor without a name of its own.
+func splitName(name string) (label, operator string, number int) {
 	g, ok := topology.ParseGenerated(name)
 	if !ok {
-		return name, -1
+		return name, "", -1
 	}
-	return g.Prefix + "#" + g.Suffix, g.Number
-}
-
-// operatorOf is the operator in a generated processor name, "KSTREAM-FILTER";
-// "" for a name that a person gave.
-func operatorOf(label string) string {
-	op, rest, ok := strings.Cut(label, "-#")
-	if !ok || strings.HasPrefix(rest, "-") {
-		return "" // "KSTREAM-AGGREGATE-STATE-STORE-#-repartition-filter"
+	if !g.IsStore() && g.Suffix == "" {
+		operator = g.Operator()
 	}
-	return op
+	return g.Prefix + "#" + g.Suffix, operator, g.Number
 }
 
-// The roles of a store: what the operator that keeps it uses it for.
-const (
-	roleTable        = "KTABLE-SOURCE" // the rows of a topic read as a table
-	roleSuppress     = "KTABLE-SUPPRESS"
-	roleThis         = "JOINTHIS" // stream-stream join, left
-	roleOther        = "JOINOTHER"
-	roleShared       = "OUTERSHARED" // what waits for a partner in an outer join
-	roleSubscription = "KTABLE-FK-JOIN-SUBSCRIPTION"
-	roleBuffer       = "JOIN-BUFFER" // stream-table join with a grace period
-)
+// tableSource is the role of the rows of a topic that is read as a table.
+const tableSource = "KTABLE-SOURCE"
 
-// givenRoles are the suffixes that operators put behind a name a person gave
-// (KI/KStreamImplJoin, KI/KTableImpl, KI/KStreamImpl).
-var givenRoles = []struct{ suffix, role string }{
-	{"-left-shared-join-store", roleShared},
-	{"-outer-shared-join-store", roleShared},
-	{"-this-join-store", roleThis},
-	{"-other-join-store", roleOther},
-	{"-subscription-store", roleSubscription},
-	{"-Buffer", roleBuffer},
-}
-
-// storeRole tells what a store is for from its label, or from the operators of
-// the processors that use it; "" when neither tells.
-func storeRole(label string, number int, operators []string) string {
-	for _, g := range givenRoles {
-		if strings.HasSuffix(label, g.suffix) {
-			return g.role
+// storeRole says what a store is for: a role of its name, or the operator that
+// fills it; "" when neither tells. source is the topic of a table's store.
+func storeRole(name, source string, processors, operators []string) string {
+	known := topology.ParseStoreName(name, processors)
+	switch known.Role {
+	case topology.JoinThis, topology.JoinOther, topology.JoinShared, topology.FKSubscription, topology.GraceBuffer:
+		return string(known.Role)
+	case topology.Suppression:
+		if known.Generated { // "count-store" beside "count" need not be one
+			return string(known.Role)
 		}
 	}
-	if number >= 0 {
-		switch prefix, rest, _ := strings.Cut(label, "-#"); {
-		case rest == "-store" && (strings.HasSuffix(prefix, "JOINTHIS") || strings.HasSuffix(prefix, "OUTERTHIS")):
-			return roleThis
-		case rest == "-store" && (strings.HasSuffix(prefix, "JOINOTHER") || strings.HasSuffix(prefix, "OUTEROTHER")):
-			return roleOther
-		case rest == "-store" && strings.HasSuffix(prefix, "OUTERSHARED"):
-			return roleShared
-		case rest == "" && strings.HasSuffix(prefix, "-STATE-STORE"):
-			op := strings.TrimSuffix(prefix, "-STATE-STORE")
-			if strings.HasPrefix(op, "KSTREAM-") || strings.HasPrefix(op, "KTABLE-") || strings.HasPrefix(op, "COGROUPKSTREAM-") {
-				return op
-			}
-			return roleTable // "<topic>-STATE-STORE-#"
-		}
+	if source != "" || slices.Contains(operators, tableSource) {
+		return tableSource
 	}
 	var role string
 	for _, op := range operators {
@@ -79,27 +45,32 @@ func storeRole(label string, number int, operators []string) string {
 			continue
 		}
 		if role != "" {
-			return ""
+			role = "" // several fill it
+			break
 		}
 		role = op
 	}
-	return role
+	if role != "" || !known.Generated {
+		return role
+	}
+	op, _ := topology.OperatorOf(name)
+	return op.Name
 }
 
 // readsOnly says whether an operator looks into a store that another fills.
 func readsOnly(operator string) bool {
 	switch operator {
 	case "KSTREAM-JOIN", "KSTREAM-LEFTJOIN", "KSTREAM-JOINTHIS", "KSTREAM-JOINOTHER", "KSTREAM-OUTERTHIS", "KSTREAM-OUTEROTHER",
-		"KTABLE-JOINTHIS", "KTABLE-JOINOTHER", "KTABLE-TOSTREAM", "KSTREAM-WINDOWED":
+		"KTABLE-JOINTHIS", "KTABLE-JOINOTHER", "KTABLE-TOSTREAM", "KTABLE-FK-JOIN-SUBSCRIPTION-PROCESSOR", "KTABLE-FK-JOIN-SUBSCRIPTION-RESPONSE-RESOLVER-PROCESSOR":
 		return true
 	}
-	return strings.HasPrefix(operator, "KTABLE-FK-JOIN-SUBSCRIPTION-RESPONSE") || operator == "KTABLE-FK-JOIN-SUBSCRIPTION-PROCESSOR"
+	return false
 }
 
 // joins says whether a processor with a name that a person gave looks into the
 // other side of a stream-stream join.
-func joins(label string) bool {
-	return strings.HasSuffix(label, "-this-join") || strings.HasSuffix(label, "-other-join")
+func joins(name string) bool {
+	return strings.HasSuffix(name, "-this-join") || strings.HasSuffix(name, "-other-join")
 }
 
 // keepsForm says whether records leave a node as they came: keys and values
@@ -108,22 +79,11 @@ func keepsForm(v *vertex) bool {
 	if v.kind == source || v.kind == sink {
 		return true
 	}
-	if slices.Contains([]string{"KSTREAM-FILTER", "KSTREAM-PEEK", "KSTREAM-MERGE", "KSTREAM-BRANCH", "KSTREAM-BRANCHCHILD", "KTABLE-TOSTREAM", "KTABLE-FILTER"}, v.role) {
-		return true
-	}
-	return strings.HasSuffix(v.label, "-repartition-filter")
+	return slices.Contains([]string{"KSTREAM-FILTER", "KSTREAM-PEEK", "KSTREAM-MERGE", "KSTREAM-BRANCH", "KSTREAM-BRANCHCHILD", "KTABLE-TOSTREAM", "KTABLE-FILTER"}, v.role) ||
+		strings.HasSuffix(v.name, "-repartition-filter")
 }
 
-// topicRole is what an internal topic is for.
-func topicRole(name string) string {
-	for _, r := range []struct{ part, role string }{
-		{"-repartition", "repartition"},
-		{"SUBSCRIPTION-REGISTRATION-", "registration"}, {"-subscription-registration-topic", "registration"},
-		{"SUBSCRIPTION-RESPONSE-", "response"}, {"-subscription-response-topic", "response"},
-	} {
-		if strings.Contains(name, r.part) {
-			return r.role
-		}
-	}
-	return ""
+// waits says whether a role's rows are results that are still to come.
+func waits(role string) bool {
+	return role == string(topology.Suppression) || role == string(topology.GraceBuffer) || role == string(topology.JoinShared)
 }

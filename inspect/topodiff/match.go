@@ -70,26 +70,12 @@ func (m *matcher) free(o, n int32) bool {
 
 // names pairs what a person named the same in both, and the topics of others.
 func (m *matcher) names() {
-	type key struct {
-		kind kind
-		name string
-	}
-	index := func(g *graph) map[key]int32 {
-		out := map[key]int32{}
-		for i := range g.v {
-			k := key{g.v[i].kind, g.v[i].name}
-			if _, twice := out[k]; twice {
-				out[k] = -1
-			} else if g.v[i].given() || g.v[i].kind == external {
-				out[k] = int32(i)
-			}
-		}
-		return out
-	}
-	news := index(m.new)
-	for k, o := range index(m.old) {
-		if n, ok := news[k]; ok && o >= 0 && n >= 0 {
-			m.pair(o, n)
+	for i := range m.old.v {
+		v := &m.old.v[i]
+		key := nameKey{v.kind, v.name}
+		old, new := m.old.names[key], m.new.names[key]
+		if len(old) == 1 && len(new) == 1 && (v.given() || v.kind == external) {
+			m.pair(old[0], new[0])
 		}
 	}
 }
@@ -110,7 +96,7 @@ func (m *matcher) uniqueUnder(l look) bool {
 	for more := true; more && m.ctx.Err() == nil; progress = progress || more {
 		more = false
 		for _, c := range m.classes(l) {
-			if len(c.old) == 1 && len(c.new) == 1 && m.plausible(c.old[0], c.new[0], l) {
+			if len(c.old) == 1 && len(c.new) == 1 && m.plausible(c.old[0], c.new[0]) {
 				m.pair(c.old[0], c.new[0])
 				more = true
 			}
@@ -166,23 +152,34 @@ func (k kind) rank() int {
 	return 2
 }
 
-// plausible keeps a loose look from making one store out of two: what holds
-// state must have the same role and rows of a common origin.
-func (m *matcher) plausible(o, n int32, l look) bool {
+// plausible keeps a look from making one thing out of two: what holds state
+// must have the same role and rows of a common origin, what reads or writes a
+// topic must have one in common.
+func (m *matcher) plausible(o, n int32) bool {
 	a, b := &m.old.v[o], &m.new.v[n]
-	if a.isNode() || a.kind == external {
+	switch a.kind {
+	case processor, external:
 		return true
+	case source:
+		return m.commonTopic(a.in, b.in)
+	case sink:
+		return m.commonTopic(a.out, b.out)
 	}
-	if a.role != b.role && a.role != "" && b.role != "" {
-		return false
-	}
-	return l.up && l.names != kinds || m.commonOrigin(o, n)
+	return (a.role == b.role || a.role == "" || b.role == "") && m.commonOrigin(o, n)
+}
+
+// commonTopic says whether two nodes have a topic in common, or may have one:
+// internal topics are told apart by their nodes.
+func (m *matcher) commonTopic(a, b []int32) bool {
+	return len(a) == 0 || slices.ContainsFunc(a, func(i int32) bool {
+		return slices.Contains(b, m.toNew[i]) || m.old.v[i].kind == internal && m.toNew[i] < 0
+	})
 }
 
 // commonOrigin says whether a topic of others that leads to the one leads to
 // the other, too, or none leads to either.
 func (m *matcher) commonOrigin(o, n int32) bool {
-	a, b := m.old.upstream(m.old.writers(o)), m.new.upstream(m.new.writers(n))
+	a, b := m.old.origins(o), m.new.origins(n)
 	return len(a) == 0 && len(b) == 0 || slices.ContainsFunc(a, func(t string) bool { return slices.Contains(b, t) })
 }
 
@@ -211,7 +208,7 @@ func (m *matcher) alikeUnder(l look, balanced bool) bool {
 		m.old.byNumber(old)
 		m.new.byNumber(new)
 		for k := range min(len(old), len(new)) {
-			if m.free(old[k], new[k]) && m.plausible(old[k], new[k], l) {
+			if m.free(old[k], new[k]) && m.plausible(old[k], new[k]) {
 				m.pair(old[k], new[k])
 				m.neighbours(old[k], new[k])
 				progress = true
@@ -245,7 +242,7 @@ func (m *matcher) neighbours(o, n int32) {
 				}
 				y, only := int32(-1), true
 				for _, c := range side[1] {
-					if m.free(x, c) && m.newPaint.colour[c] == m.oldPaint.colour[x] {
+					if m.free(x, c) && m.newPaint.colour[c] == m.oldPaint.colour[x] && m.plausible(x, c) {
 						y, only = c, y < 0
 					}
 				}
@@ -264,23 +261,18 @@ func (m *matcher) neighbours(o, n int32) {
 	}
 }
 
-// sameNames pairs what is left and has the same name and role: whatever else
-// changed, Kafka Streams will take it for the same.
+// sameNames pairs what is left of stores and internal topics and has the same
+// name: whatever else changed, Kafka Streams will take it for the same.
 func (m *matcher) sameNames() {
-	type key struct {
-		kind kind
-		name string
-	}
-	news := map[key]int32{}
-	for i := range m.new.v {
-		if v := &m.new.v[i]; m.toOld[i] < 0 && (v.kind == store || v.kind == internal) {
-			news[key{v.kind, v.name}] = int32(i)
-		}
-	}
 	for i := range m.old.v {
 		v := &m.old.v[i]
-		if n, ok := news[key{v.kind, v.name}]; ok && m.free(int32(i), n) {
-			m.pair(int32(i), n)
+		if v.kind != store && v.kind != internal {
+			continue
+		}
+		for _, n := range m.new.names[nameKey{v.kind, v.name}] {
+			if m.free(int32(i), n) {
+				m.pair(int32(i), n)
+			}
 		}
 	}
 }

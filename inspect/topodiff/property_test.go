@@ -102,7 +102,7 @@ func insertFilter(t *testing.T, text string, random *rand.Rand) (new string, shi
 	a := from[random.IntN(len(from))]
 	b := a.Next[random.IntN(len(a.Next))]
 	number := random.IntN(top(text) + 1)
-	if _, n := splitName(a.Name); n >= 0 {
+	if _, _, n := splitName(a.Name); n >= 0 {
 		number = n + 1
 	}
 	shift = func(n int) int {

@@ -71,8 +71,7 @@ type surroundings struct{ from, to []string }
 func (g *graph) places(of []int32) []surroundings {
 	out := make([]surroundings, len(of))
 	for k, i := range of {
-		w := g.writers(i)
-		out[k] = surroundings{g.upstream(w), g.downstream(w)}
+		out[k] = surroundings{g.origins(i), g.downstream(g.writers(i))}
 	}
 	return out
 }

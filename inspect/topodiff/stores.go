@@ -84,8 +84,8 @@ func (d *differ) storeRemoved(it *Item, v *vertex) {
 		return
 	}
 	text := fmt.Sprintf("its rows are dropped: changelog %s is abandoned", d.oldNames.changelog(v.name))
-	if waits := d.waiting(v); waits != "" {
-		text += ", and " + waits
+	if more := d.waiting(v); more != "" {
+		text += ", and " + more
 	}
 	if by := d.takenBy(v.name); by != nil {
 		text = fmt.Sprintf("its rows are dropped, and its changelog %s goes to another store: %s", d.oldNames.changelog(v.name), d.describe(d.new, by))
@@ -97,7 +97,7 @@ func (d *differ) storeRemoved(it *Item, v *vertex) {
 // waiting says that a store's rows are results still to come, if they are. A
 // suppression with a name keeps "<name>-store", as others may.
 func (d *differ) waiting(v *vertex) string {
-	if v.role == roleSuppress || v.role == roleBuffer || v.role == roleShared {
+	if waits(v.role) {
 		return "results that wait in it are never emitted"
 	}
 	if len(v.stores) == 1 && v.role == "" && v.name == d.old.v[v.stores[0]].name+"-store" {
@@ -109,8 +109,8 @@ func (d *differ) waiting(v *vertex) string {
 // takenBy is the store of the new version that has the name of one of the old
 // version, with another identity.
 func (d *differ) takenBy(name string) *vertex {
-	for i := range d.new.v {
-		if v := &d.new.v[i]; v.kind == store && v.name == name && !v.global {
+	for _, i := range d.new.names[nameKey{store, name}] {
+		if v := &d.new.v[i]; !v.global {
 			if o := d.toOld[i]; o < 0 || d.old.v[o].name != name {
 				return v
 			}
@@ -145,9 +145,9 @@ func (d *differ) takesOver(it *Item, n int32) {
 	if w.global || d.oldNames.changelog(w.name) != d.newNames.changelog(w.name) {
 		return
 	}
-	for i := range d.old.v {
+	for _, i := range d.old.names[nameKey{store, w.name}] {
 		v := &d.old.v[i]
-		if v.kind != store || v.name != w.name || v.global || d.toNew[i] == n {
+		if v.global || d.toNew[i] == n {
 			continue
 		}
 		it.effect(StateTakenOver, Loss, fmt.Sprintf("%s does not start empty: it takes over changelog %s of another store, %s: wrong rows, or rows it cannot read",
@@ -158,7 +158,7 @@ func (d *differ) takesOver(it *Item, n int32) {
 
 // isOptimized says whether the store's changelog is the topic it reads.
 func (d *differ) isOptimized(v *vertex, g *graph) bool {
-	return d.o.Optimized && !v.global && v.role == roleTable && len(g.upstream(v.stores)) == 1
+	return d.o.Optimized && !v.global && g.tables[v.name] != ""
 }
 
 // globalStore: both are global; Kafka Streams reads the topic again.
@@ -182,13 +182,13 @@ func (d *differ) globalChanged(it *Item, v, w *vertex) {
 // storeRenamed: another changelog, so the rows are lost.
 func (d *differ) storeRenamed(it *Item, o, n int32) {
 	v, w := &d.old.v[o], &d.new.v[n]
-	if d.isOptimized(v, d.old) && d.isOptimized(w, d.new) && slices.Equal(it.Old.SourceTopics, it.New.SourceTopics) {
-		it.effect(Refilled, Warning, fmt.Sprintf("nothing is lost, its changelog is the topic %s itself: it is read again", it.New.SourceTopics[0]))
+	if d.isOptimized(v, d.old) && d.isOptimized(w, d.new) && d.old.tables[v.name] == d.new.tables[w.name] {
+		it.effect(Refilled, Warning, fmt.Sprintf("nothing is lost, its changelog is the topic %s itself: it is read again", d.new.tables[w.name]))
 		return
 	}
 	text := fmt.Sprintf("changelog %s is abandoned, %s starts empty", d.oldNames.changelog(v.name), w.name)
-	if waits := d.waiting(v); waits != "" {
-		text += "; " + waits
+	if more := d.waiting(v); more != "" {
+		text += "; " + more
 	}
 	it.effect(StateLost, Loss, text)
 	d.takesOver(it, n)
@@ -217,7 +217,7 @@ func (d *differ) storeKept(it *Item, o, n int32) {
 	}
 	if v.role != w.role && v.role != "" && w.role != "" {
 		it.effect(ContentMayDiffer, Warning, fmt.Sprintf("another operator keeps it, %s instead of %s: the rows of %s may be of another form", w.role, v.role, d.newNames.changelog(w.name)))
-		if v.role == roleTable && w.role != roleTable {
+		if v.role == tableSource && w.role != tableSource {
 			it.effect(ContentMayDiffer, Note, "a table read from a topic may have had that topic as its changelog (topology.optimization); it has one of its own now")
 		}
 		it.fix("name", "", "give it a new name when its rows mean something else; reset needed when the form changes and the name stays")
@@ -244,7 +244,7 @@ func orNothing(names []string) string {
 func (d *differ) instance(g *graph, i int32, names prefix, parts *partitions) *Instance {
 	v := &g.v[i]
 	in := &Instance{Name: v.name, Generated: !v.given(), Role: v.role, Global: v.global, Line: v.line}
-	in.SourceTopics = g.upstream(g.writers(i))
+	in.SourceTopics = g.origins(i)
 	users, n := v.stores, parts.changelog(i)
 	topic := names.changelog(v.name)
 	if v.kind == internal {

@@ -74,9 +74,9 @@ func (d *differ) oldTopic(o int32) Item {
 // topicTakesOver says when a new name is the old name of another topic.
 func (d *differ) topicTakesOver(it *Item, n int32) {
 	w := &d.new.v[n]
-	for i := range d.old.v {
+	for _, i := range d.old.names[nameKey{internal, w.name}] {
 		v := &d.old.v[i]
-		if v.kind != internal || v.name != w.name || d.toNew[i] == n || d.oldNames != d.newNames {
+		if d.toNew[i] == n || d.oldNames != d.newNames {
 			continue
 		}
 		it.effect(InFlightTakenOver, Loss, fmt.Sprintf("%s was another topic, read by sub-topology %s: its records in flight are read here, and cannot be told apart",
