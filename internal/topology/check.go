@@ -10,7 +10,7 @@ import (
 // in order.
 func (p *parser) check(t *Topology) {
 	t.Edgeless = !p.next && !p.prev && p.nodes > 1
-	places := map[string]place{}
+	places := make(map[string]place, p.nodes)
 	for s, n := range t.All() {
 		if old, again := places[n.Name]; again {
 			p.fail(n.Line, "%q is there already, in line %d: Kafka Streams has no two nodes of one name", n.Name, old.n.Line)
@@ -29,6 +29,7 @@ func (p *parser) check(t *Topology) {
 		p.problems = append(p.problems, Problem{Kind: NoEdges, Line: t.Line,
 			Message: "the text has no arrows: how the nodes are connected is not known"})
 	}
+	t.sortNames()
 	p.contradictions(t, places)
 	p.looseTopics(t)
 	t.sort()
@@ -107,31 +108,31 @@ func (p *parser) checkNumbers(t *Topology) {
 	}
 }
 
-// contradictions compares both directions of the arrows. "-->" is right: what
-// it says is in Prev afterwards.
+// contradictions compares both directions of the arrows, whose names are in
+// order. "-->" is right: what it says is in Prev afterwards.
 func (p *parser) contradictions(t *Topology, places map[string]place) {
-	forth := map[[2]string]bool{}
 	for _, n := range t.All() {
-		for _, to := range n.Next {
-			forth[[2]string{n.Name, to}] = true
-		}
-	}
-	prev := map[string][]string{}
-	for _, n := range t.All() {
-		for _, from := range n.Prev {
-			if !forth[[2]string{from, n.Name}] {
-				p.contradiction(n.PrevLine, "%q <-- %q, but line %d has no %q --> %q: there is none", n.Name, from, places[from].n.NextLine, from, n.Name)
+		for _, name := range n.Prev {
+			from := places[name].n
+			if _, ok := slices.BinarySearch(from.Next, n.Name); !ok {
+				p.contradiction(n.PrevLine, "%q <-- %q, but line %d has no %q --> %q: there is none", n.Name, name, max(from.NextLine, from.Line), name, n.Name)
 			}
 		}
-		for _, to := range n.Next {
-			if p.prev && !slices.Contains(places[to].n.Prev, n.Name) {
-				p.contradiction(n.NextLine, "%q --> %q, but line %d has no %q <-- %q: there is one", n.Name, to, max(places[to].n.PrevLine, places[to].n.Line), to, n.Name)
+		for _, name := range n.Next {
+			to := places[name].n
+			if _, ok := slices.BinarySearch(to.Prev, n.Name); !ok && p.prev {
+				p.contradiction(n.NextLine, "%q --> %q, but line %d has no %q <-- %q: there is one", n.Name, name, max(to.PrevLine, to.Line), name, n.Name)
 			}
-			prev[to] = append(prev[to], n.Name)
 		}
 	}
 	for _, n := range t.All() {
-		n.Prev = prev[n.Name]
+		n.Prev = n.Prev[:0]
+	}
+	for _, n := range t.All() {
+		for _, name := range n.Next {
+			to := places[name].n
+			to.Prev = append(to.Prev, n.Name)
+		}
 	}
 }
 
@@ -143,29 +144,30 @@ func (p *parser) contradiction(line int, format string, args ...any) {
 // sub-topology is missing. Only a name that Kafka Streams made is sure to be
 // internal.
 func (p *parser) looseTopics(t *Topology) {
-	written, read := map[string]*Node{}, map[string]*Node{}
+	written, read := map[string]bool{}, map[string]bool{}
 	for _, n := range t.All() {
 		for _, topic := range n.Topics {
 			if n.Kind == Sink {
-				written[topic] = n
+				written[topic] = true
 			} else {
-				read[topic] = n
+				read[topic] = true
 			}
 		}
 	}
-	for _, side := range []struct {
-		a, b map[string]*Node
-		text string
-	}{{written, read, "written but never read"}, {read, written, "read but never written"}} {
-		for topic, n := range side.a {
-			if side.b[topic] != nil || internalKind(topic) == "" {
+	for _, n := range t.All() {
+		for _, topic := range n.Topics {
+			what := "written but never read"
+			if n.Kind == Source {
+				what = "read but never written"
+			}
+			if written[topic] && read[topic] || internalKind(topic) == "" {
 				continue
 			}
 			if _, generated := ParseGenerated(topic); generated {
-				p.cutOff(n.Line, "repartition topic %q is %s", topic, side.text)
+				p.cutOff(n.Line, "repartition topic %q is %s", topic, what)
 			} else {
 				p.problems = append(p.problems, Problem{Kind: Loose, Line: n.Line,
-					Message: fmt.Sprintf("topic %q has the name of a repartition topic and is %s: the text may be cut off", topic, side.text)})
+					Message: fmt.Sprintf("topic %q has the name of a repartition topic and is %s: the text may be cut off", topic, what)})
 			}
 		}
 	}

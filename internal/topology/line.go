@@ -17,7 +17,7 @@ type recognised struct {
 	strong bool // a header that only a topology has
 }
 
-type lineKind int
+type lineKind int8
 
 const (
 	otherLine  lineKind = iota
@@ -44,10 +44,14 @@ const globalStore NodeKind = "global store"
 // comment and container prefixes. Nodes come first: their names may hold
 // anything.
 func recognise(s string) recognised {
-	if strings.Trim(s, decorations) == "" {
+	bare := strings.TrimLeft(s, " \t")
+	if bare == "" || !letter(bare[0]) && strings.Trim(bare, decorations) == "" {
 		return recognised{kind: decoration}
 	}
-	if r, ok := recogniseNode(s); ok {
+	if strings.HasPrefix(bare, "-->") || strings.HasPrefix(bare, "<--") {
+		return recognised{kind: arrowLine, at: len(s) - len(bare), arrows: bare}
+	}
+	if r, ok := recogniseNode(s, len(s)-len(bare)); ok {
 		return r
 	}
 	if at := firstArrow(s); at >= 0 && prefixed(s[:at]) {
@@ -67,22 +71,29 @@ func recognise(s string) recognised {
 
 const decorations = " \t*/`'\"|#;>+()-"
 
-// recogniseNode reads "Source: name (topics: [a, b])" and its kin.
-func recogniseNode(s string) (recognised, bool) {
-	r := recognised{kind: cutNode}
-	at := -1
-	var rest string
+// recogniseNode reads "Source: name (topics: [a, b])" and its kin in s, whose
+// first word is at bare.
+func recogniseNode(s string, bare int) (recognised, bool) {
+	at, word := -1, nodeWords[0]
 	for _, w := range nodeWords {
+		if strings.HasPrefix(s[bare:], w.word) {
+			at, word = bare, w
+			break
+		}
 		if i := strings.Index(s, w.word); i >= 0 && (at < 0 || i < at) && atWord(s, i) && prefixed(s[:i]) {
-			at, r.node, rest = i, w.kind, strings.TrimLeft(s[i+len(w.word):], " \t")
+			at, word = i, w
 		}
 	}
-	if at < 0 || rest == "" {
+	if at < 0 {
+		return recognised{}, false
+	}
+	r := recognised{kind: cutNode, at: at, node: word.kind}
+	rest := strings.TrimLeft(s[at+len(word.word):], " \t")
+	if rest == "" {
 		return r, false
 	}
-	r.at = at
 	open, end := -1, -1
-	for _, what := range [...]string{"topics", "topic", "stores", "extractor class"} {
+	for _, what := range [...]string{"stores", "topic", "topics", "extractor class"} {
 		if i, n := indexOpen(rest, what); i > 0 && (open < 0 || i < open) {
 			open, end, r.what = i, n, what
 		}
@@ -202,8 +213,10 @@ func atWord(s string, i int) bool {
 		return true
 	}
 	c := s[i-1]
-	return !(c == '-' || c == '.' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z')
+	return !(c == '-' || c == '.' || c == '_' || c >= '0' && c <= '9' || letter(c))
 }
+
+func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
 // prefixed says whether what stands before a keyword may be a log, comment or
 // container prefix.

@@ -220,33 +220,3 @@ func TestCutAnywhere(t *testing.T) {
 		}
 	}
 }
-
-func FuzzParseText(f *testing.F) {
-	files, err := filepath.Glob("../../testdata/topologies/*.txt")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, name := range files {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(string(b))
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		m, err := ParseText(text, Options{All: true})
-		if err != nil {
-			if op.KindOf(err) != op.Usage {
-				t.Errorf("%v, want a usage error", err)
-			}
-			return
-		}
-		for i := range m.Topologies {
-			for _, s := range m.Topologies[i].Stores() {
-				if _, ok := m.Topologies[i].StoreSubtopology(s.Name); !ok {
-					t.Errorf("store %q has no sub-topology", s.Name)
-				}
-			}
-		}
-	})
-}

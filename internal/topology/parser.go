@@ -308,11 +308,19 @@ func (p *parser) edges(number int, s string) {
 			list = nil
 		}
 		if arrow == "-->" {
-			p.node.Next, p.node.NextLine, p.next = append(p.node.Next, list...), number, true
+			p.node.Next, p.node.NextLine, p.next = join(p.node.Next, list), number, true
 		} else {
-			p.node.Prev, p.node.PrevLine, p.prev = append(p.node.Prev, list...), number, true
+			p.node.Prev, p.node.PrevLine, p.prev = join(p.node.Prev, list), number, true
 		}
 	}
+}
+
+// join is append that copies nothing the first time.
+func join(a, b []string) []string {
+	if len(a) == 0 {
+		return b
+	}
+	return append(a, b...)
 }
 
 // endTopology checks what only a whole topology tells.

@@ -23,6 +23,7 @@ func (t *Topology) stable() string { return t.text(Stable) }
 
 func (t *Topology) text(extractor func(string) string) string {
 	var b strings.Builder
+	b.Grow(160 * t.Nodes())
 	if t.Name == "" {
 		b.WriteString("Topologies:\n ")
 	} else {
@@ -48,34 +49,56 @@ func (t *Topology) text(extractor func(string) string) string {
 func (n *Node) print(b *strings.Builder, edgeless bool, extractor func(string) string) {
 	switch {
 	case n.Kind == Source && n.Pattern != "":
-		b.WriteString("    Source: " + n.Name + " (topics: " + n.Pattern + ")\n")
+		write(b, "    Source: ", n.Name, " (topics: ", n.Pattern)
 	case n.Kind == Source:
-		b.WriteString("    Source: " + n.Name + " (topics: [" + strings.Join(n.Topics, ", ") + "])\n")
+		write(b, "    Source: ", n.Name, " (topics: [")
+		list(b, n.Topics)
+		write(b, "]")
 	case n.Kind == Processor:
-		b.WriteString("    Processor: " + n.Name + " (stores: [" + strings.Join(n.Stores, ", ") + "])\n")
+		write(b, "    Processor: ", n.Name, " (stores: [")
+		list(b, n.Stores)
+		write(b, "]")
 	case len(n.Topics) > 0:
-		b.WriteString("    Sink: " + n.Name + " (topic: " + n.Topics[0] + ")\n")
+		write(b, "    Sink: ", n.Name, " (topic: ", n.Topics[0])
 	case n.Extractor != "":
-		b.WriteString("    Sink: " + n.Name + " (extractor class: " + extractor(n.Extractor) + ")\n")
+		write(b, "    Sink: ", n.Name, " (extractor class: ", extractor(n.Extractor))
 	default:
-		b.WriteString("    Sink: " + n.Name + " (topic: null)\n")
+		write(b, "    Sink: ", n.Name, " (topic: null")
 	}
+	write(b, ")\n")
 	if edgeless {
 		return
 	}
 	if n.Kind != Sink {
-		b.WriteString("      --> " + names(n.Next) + "\n")
+		arrow(b, "      --> ", n.Next)
 	}
 	if n.Kind != Source {
-		b.WriteString("      <-- " + names(n.Prev) + "\n")
+		arrow(b, "      <-- ", n.Prev)
 	}
 }
 
-func names(list []string) string {
-	if len(list) == 0 {
-		return "none"
+func write(b *strings.Builder, parts ...string) {
+	for _, p := range parts {
+		b.WriteString(p)
 	}
-	return strings.Join(list, ", ")
+}
+
+func list(b *strings.Builder, names []string) {
+	for i, n := range names {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(n)
+	}
+}
+
+func arrow(b *strings.Builder, arrow string, names []string) {
+	b.WriteString(arrow)
+	if len(names) == 0 {
+		b.WriteString("none")
+	}
+	list(b, names)
+	b.WriteByte('\n')
 }
 
 // clone is a copy down to the lists.
@@ -98,17 +121,30 @@ func (t *Topology) clone() *Topology {
 // SUBTOPOLOGY_COMPARATOR and NodeComparator); sets, which Java prints in any
 // order, by name.
 func (t *Topology) sort() {
+	t.sortNames()
 	slices.SortStableFunc(t.Subtopologies, func(a, b Subtopology) int { return cmp.Compare(a.ID, b.ID) })
 	for i := range t.Subtopologies {
 		s := &t.Subtopologies[i]
-		for j := range s.Nodes {
-			n := &s.Nodes[j]
-			n.Topics, n.Stores, n.Next, n.Prev = set(n.Topics), set(n.Stores), set(n.Next), set(n.Prev)
-		}
 		sizes := s.sizes()
-		slices.SortStableFunc(s.Nodes, func(a, b Node) int {
-			return cmp.Or(cmp.Compare(sizes[b.Name], sizes[a.Name]), strings.Compare(a.Name, b.Name))
+		order := make([]int, len(s.Nodes))
+		for j := range order {
+			order[j] = j
+		}
+		slices.SortStableFunc(order, func(a, b int) int {
+			return cmp.Or(cmp.Compare(sizes[b], sizes[a]), strings.Compare(s.Nodes[a].Name, s.Nodes[b].Name))
 		})
+		if !slices.IsSorted(order) {
+			old := slices.Clone(s.Nodes)
+			for j, from := range order {
+				s.Nodes[j] = old[from]
+			}
+		}
+	}
+}
+
+func (t *Topology) sortNames() {
+	for _, n := range t.All() {
+		n.Topics, n.Stores, n.Next, n.Prev = set(n.Topics), set(n.Stores), set(n.Next), set(n.Prev)
 	}
 }
 
@@ -122,38 +158,40 @@ func set(s []string) []string {
 }
 
 // sizes is the size of every node's sub-tree: one, and that of each node it
-// points at. Only a damaged text has a cycle; it counts once.
-func (s *Subtopology) sizes() map[string]int {
-	index := make(map[string]*Node, len(s.Nodes))
+// points at. Only a damaged text has a cycle; what closes it counts as nothing.
+func (s *Subtopology) sizes() []int {
+	index := make(map[string]int, len(s.Nodes))
 	for i := range s.Nodes {
-		index[s.Nodes[i].Name] = &s.Nodes[i]
+		index[s.Nodes[i].Name] = i
 	}
-	sizes := make(map[string]int, len(s.Nodes))
-	var open []string // nodes whose size is being found; a stack, as chains are long
+	const untouched, begun = 0, -1
+	sizes := make([]int, len(s.Nodes))
+	var open []int // nodes whose size is being found; not the call stack, as chains are long
 	for i := range s.Nodes {
-		open = append(open[:0], s.Nodes[i].Name)
+		open = append(open[:0], i)
 		for len(open) > 0 {
-			name := open[len(open)-1]
-			if sizes[name] > 0 {
+			at := open[len(open)-1]
+			if sizes[at] > 0 {
 				open = open[:len(open)-1]
 				continue
 			}
-			_, begun := sizes[name]
-			sizes[name] = 0
-			size, waiting := 1, false
-			for _, to := range index[name].Next {
-				got, known := sizes[to]
+			first, waiting := sizes[at] == untouched, false
+			sizes[at] = begun
+			size := 1
+			for _, name := range s.Nodes[at].Next {
+				to, ok := index[name]
 				switch {
-				case !known && !begun:
+				case !ok:
+				case sizes[to] == untouched && first:
 					open, waiting = append(open, to), true
-				case size > math.MaxInt-got:
+				case sizes[to] > 0 && size > math.MaxInt-sizes[to]:
 					size = math.MaxInt
-				default:
-					size += got
+				case sizes[to] > 0:
+					size += sizes[to]
 				}
 			}
 			if !waiting {
-				sizes[name] = size
+				sizes[at] = size
 				open = open[:len(open)-1]
 			}
 		}

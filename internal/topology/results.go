@@ -53,18 +53,13 @@ func (p *parser) settle() {
 	for _, t := range r.topologies {
 		t.Print = p.prints
 		key := p.hash(&t)
-		at, again := p.seen[key]
-		switch {
-		case !p.o.All:
-			at = 0
-		case again && p.m.Topologies[at].Print != t.Print:
-			p.m.Topologies[at] = Topology{} // an application that started twice
-			fallthrough
-		default:
-			at = len(p.m.Topologies)
+		if p.o.All {
+			if at, again := p.seen[key]; again && p.m.Topologies[at].Print != t.Print {
+				p.m.Topologies[at] = Topology{} // an application that started twice
+			}
 			p.m.Topologies = append(p.m.Topologies, t)
 		}
-		p.seen[key] = at
+		p.seen[key] = len(p.m.Topologies) - 1
 	}
 }
 
@@ -94,22 +89,22 @@ func (p *parser) finish() (*Model, error) {
 	case len(last.topologies) == 0 && p.fatal == nil:
 		return nil, p.noTopology()
 	}
-	p.settle()
-	if p.fatal != nil {
-		return nil, p.unusable(p.fatal)
-	}
 	if p.o.All {
+		p.settle()
 		m.Topologies = slices.DeleteFunc(m.Topologies, func(t Topology) bool { return t.Print == 0 })
 	} else {
+		p.tell(last.problems)
 		m.Topologies = last.topologies
-		if p.o.Log {
-			p.tell(last.problems)
-		}
 		for i := range m.Topologies {
-			m.Topologies[i].Print = p.prints
-			delete(p.seen, p.hash(&m.Topologies[i]))
+			m.Topologies[i].Print = p.prints + 1
+			if p.seen != nil {
+				delete(p.seen, p.hash(&m.Topologies[i]))
+			}
 		}
 		m.Earlier = len(p.seen)
+	}
+	if p.fatal != nil {
+		return nil, p.unusable(p.fatal)
 	}
 	slices.SortStableFunc(m.Problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	if p.more > 0 {

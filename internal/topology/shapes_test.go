@@ -37,7 +37,7 @@ func version(topic string) string { return fmt.Sprintf(tiny, topic) }
 // unplaced is the topology without what only its text has.
 func unplaced(t *Topology) *Topology {
 	c := t.clone()
-	c.File, c.Line, c.Print = "", 0, 0
+	c.File, c.ApplicationID, c.Line, c.Print = "", "", 0, 0
 	for i := range c.Subtopologies {
 		c.Subtopologies[i].Line = 0
 	}
