@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sstool/internal/topology"
@@ -83,7 +84,7 @@ func (c *cause) newName(it item, name string) string {
 	case callJoinedBuffer:
 		return name + "-Buffer"
 	case callStreamJoined:
-		return name + joinEnding(it.gen.operator(), c)
+		return name + joinEnding(it.gen.word(), c)
 	}
 	return name
 }
@@ -111,7 +112,7 @@ func joinEnding(operator string, c *cause) string {
 	case "OUTEROTHER":
 		return "-outer-other-join-store"
 	}
-	if slices.ContainsFunc(c.items, func(it item) bool { return it.gen.operator() == "OUTERTHIS" }) {
+	if slices.ContainsFunc(c.items, func(it item) bool { return it.gen.word() == "OUTERTHIS" }) {
 		return "-outer-shared-join-store"
 	}
 	return "-left-shared-join-store"
@@ -154,14 +155,14 @@ func (v *view) findCauses() []*cause {
 
 func storeCause(s *store, fk map[string]string) (key string, call callKind) {
 	if n, ok := s.gen.join(); ok {
-		return fmt.Sprintf("stores of join %d", n), callStreamJoined
+		return "stores of join " + strconv.Itoa(n), callStreamJoined
 	}
 	switch {
 	case s.gen.Prefix == fkStore:
 		return cmp.Or(fk[s.Name], s.Name), callTableJoined
 	case s.gen.Suffix == "-Buffer":
 		return s.gen.base(), callJoinedBuffer
-	case s.gen.operator() == "SUPPRESS":
+	case s.gen.suppression():
 		return s.Name, callSuppressed
 	}
 	return s.Name, callMaterialized
@@ -175,7 +176,7 @@ func (v *view) topicCause(f *flow, fk map[string]string, stores map[string]*caus
 	if _, ok := stores[base]; ok { // count() and the like: the store names it
 		return base, callMaterialized
 	}
-	switch f.gen.operator() {
+	switch f.gen.word() {
 	case "TOTABLE":
 		return base, callToTableNamed
 	case "REPARTITION":
@@ -187,16 +188,10 @@ func (v *view) topicCause(f *flow, fk map[string]string, stores map[string]*caus
 			if len(n.Stores) == 0 {
 				return false
 			}
-			switch {
-			case strings.HasPrefix(n.Name, "KSTREAM-WINDOWED-"):
-				g, _ := parseGenerated(n.Stores[0])
-				if join, ok := g.join(); ok {
-					key = fmt.Sprintf("topics of join %d", join)
-				} else {
-					key = "topics of join " + joinName(n.Stores[0])
-				}
-				call = callStreamJoinedName
-			case strings.HasPrefix(n.Name, "KSTREAM-JOIN-"), strings.HasPrefix(n.Name, "KSTREAM-LEFTJOIN-"):
+			switch op, _ := topology.OperatorOf(n.Name); op.Name {
+			case "KSTREAM-WINDOWED":
+				key, call = "topics of join "+joinOf(n.Stores[0]), callStreamJoinedName
+			case "KSTREAM-JOIN", "KSTREAM-LEFTJOIN":
 				call = callJoined
 			}
 			return true
@@ -205,14 +200,13 @@ func (v *view) topicCause(f *flow, fk map[string]string, stores map[string]*caus
 	return key, call
 }
 
-// joinName is the name in a store of StreamJoined.as(name).
-func joinName(store string) string {
-	for _, s := range []string{"-outer-this-join-store", "-outer-other-join-store", "-this-join-store", "-other-join-store", "-left-shared-join-store", "-outer-shared-join-store"} {
-		if name, ok := strings.CutSuffix(store, s); ok {
-			return name
-		}
+// joinOf tells joins apart by one of their stores.
+func joinOf(store string) string {
+	g, _ := parseGenerated(store)
+	if number, ok := g.join(); ok {
+		return strconv.Itoa(number)
 	}
-	return store
+	return cmp.Or(topology.ParseStoreName(store, nil).Base, store)
 }
 
 // foreignKeyJoins tells, of every generated name of a foreign-key join, the

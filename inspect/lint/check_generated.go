@@ -57,11 +57,7 @@ func (r *run) generatedName(v *view, c *cause, it item) {
 // with the optimisation on.
 func (v *view) restoredFromSource(name string) bool {
 	s := v.storeOf(name)
-	if s == nil || v.config().optimized() != "all" {
-		return false
-	}
-	_, ok := v.tableTopic(s)
-	return ok
+	return s != nil && s.source != "" && v.config().optimized() == "all"
 }
 
 // shifts is N4: what naming one of several generated names does to the rest.
@@ -115,14 +111,14 @@ func (r *run) processorTrap(v *view, s *store) {
 	var named *topology.Node
 	for _, p := range s.Processors {
 		n := v.index[p]
-		if s.gen.ownedBy(n) {
+		if ownedBy(s, n) {
 			return
 		}
 		if _, made := parseGenerated(p); !made && named == nil {
 			named = n
 		}
 	}
-	if named != nil && s.gen.state() && s.gen.Prefix != fkStore {
+	if named != nil && s.gen.IsStore() && s.gen.Prefix != fkStore {
 		f := r.report(v, "N1", named.Line, kindProcessor, named.Name, "processor %s has a name, but its store %s does not", named.Name, s.Name)
 		f.Cause = s.Name
 	}
@@ -136,7 +132,7 @@ func (r *run) storeTrap(v *view, f *flow) {
 			if len(n.Stores) == 0 {
 				return false
 			}
-			if strings.HasPrefix(n.Name, "KSTREAM-JOIN-") || strings.HasPrefix(n.Name, "KSTREAM-LEFTJOIN-") {
+			if op, ok := topology.OperatorOf(n.Name); ok && (op.Name == "KSTREAM-JOIN" || op.Name == "KSTREAM-LEFTJOIN") {
 				return true
 			}
 			for _, name := range n.Stores {

@@ -22,10 +22,9 @@ func (r *run) checkNames() {
 		done := map[string]bool{}
 		for _, s := range v.stores {
 			r.checkReserved(v, s)
-			if s.generated {
-				r.checkOperator(v, s.gen, kindStore, s.Name, s.Line)
-			} else if !done[s.Name] {
-				r.checkWords(v, weak[c], kindStore, s.Name, givenName(s.Name), s.Line)
+			r.checkOperator(v, kindStore, s.Name, s.Line)
+			if !s.generated && !done[s.Name] {
+				r.checkWords(v, weak[c], kindStore, s.Name, givenName(s.name, s.Name), s.Line)
 			}
 			done[s.Name] = true
 		}
@@ -34,20 +33,20 @@ func (r *run) checkNames() {
 			switch {
 			case !f.internal():
 			case f.generated:
-				r.checkOperator(v, f.gen, f.kind, f.name, f.line)
+				r.checkOperator(v, f.kind, f.name, f.line)
 			case ok && !done[name]: // else the store's, which was looked at
-				r.checkWords(v, weak[c], f.kind, f.name, givenName(name), f.line)
+				r.checkWords(v, weak[c], f.kind, f.name, givenName(topology.StoreName{}, name), f.line)
 			}
 		}
 	}
 }
 
 // givenName is what the user wrote: what Kafka Streams adds to it is taken off.
-func givenName(name string) string {
-	if j := joinName(name); j != name {
-		return j
+func givenName(n topology.StoreName, name string) string {
+	if n.Base != "" {
+		return n.Base
 	}
-	for _, s := range []string{"-subscription-store", "-Buffer", "-left", "-right"} {
+	for _, s := range []string{"-left", "-right"} {
 		if rest, ok := strings.CutSuffix(name, s); ok && rest != "" {
 			return rest
 		}
@@ -110,10 +109,19 @@ func (r *run) checkReserved(v *view, s *store) {
 	}
 }
 
-// checkOperator is C11 for a name of an operator that there is not.
-func (r *run) checkOperator(v *view, g generated, kind, name string, line int) {
-	if !g.known() {
-		r.report(v, "C11", line, kind, name, "%s %s looks generated, but Kafka Streams has no operator %s: it was written by hand", kind, name, g.operator())
+// checkOperator is C11 for a name of an operator that there is not, or that
+// has no such store.
+func (r *run) checkOperator(v *view, kind, name string, line int) {
+	g, made := topology.ParseGenerated(name)
+	if !made {
+		return
+	}
+	_, known := topology.OperatorOf(name)
+	if known && kind == kindStore {
+		known = topology.ParseStoreName(name, nil).Generated
+	}
+	if !known {
+		r.report(v, "C11", line, kind, name, "%s %s looks generated, but Kafka Streams makes none of operator %s: it was written by hand", kind, name, g.Operator())
 	}
 }
 
@@ -127,7 +135,7 @@ func (r *run) checkNumbers(v *view) {
 	by := map[int]taken{}
 	note := func(g generated, name string, line int) (old taken, clash bool) {
 		base := g.Prefix
-		switch g.operator() {
+		switch g.word() {
 		case "OUTERSHARED", "OUTERTHIS":
 			base = "KSTREAM-JOINTHIS-"
 		}
@@ -156,22 +164,18 @@ func (r *run) checkNumbers(v *view) {
 // windowed says whether a store is of windows or sessions, which lie in
 // segments, as far as its name and its processors tell; why is the evidence.
 func (v *view) windowed(s *store) (windowed bool, why string, ok bool) {
-	g := s.gen
-	switch _, join := g.join(); {
-	case s.generated && join && g.operator() != "OUTERSHARED":
+	switch s.name.Role {
+	case topology.JoinThis, topology.JoinOther:
 		return true, "a store of a stream-stream join", true
-	case s.generated && (join || g.Suffix == "-Buffer" || g.Prefix == fkStore):
-		return false, "its name", true
+	case topology.Unknown, topology.StreamAggregate, topology.Suppression:
+	default:
+		return false, "a store of a " + string(s.name.Role), true
 	}
 	for _, p := range s.Processors {
-		pg, made := parseGenerated(p)
-		if !made {
-			continue
-		}
-		switch {
-		case pg.Prefix == "KSTREAM-WINDOWED-":
+		switch op, _ := topology.OperatorOf(p); op.Name {
+		case "KSTREAM-WINDOWED":
 			return true, "written by " + p, true
-		case pg.Prefix == "KTABLE-SOURCE-", pg.Prefix == "KTABLE-AGGREGATE-", pg.Prefix == "KTABLE-REDUCE-", pg.Prefix == "KSTREAM-TOTABLE-":
+		case "KTABLE-SOURCE", "KTABLE-AGGREGATE", "KTABLE-REDUCE", "KSTREAM-TOTABLE":
 			return false, "written by " + p, true
 		}
 	}
@@ -186,13 +190,8 @@ func kindWord(windowed bool) string {
 }
 
 // ownedBy says whether a node is of the operator that makes the store.
-func (g generated) ownedBy(n *topology.Node) bool {
-	pg, ok := parseGenerated(n.Name)
-	if !ok {
-		return false
-	}
-	if g.operator() == "" { // table(topic)
-		return pg.Prefix == "KTABLE-SOURCE-"
-	}
-	return pg.operator() == g.operator()
+func ownedBy(s *store, n *topology.Node) bool {
+	a, okA := topology.OperatorOf(s.Name)
+	b, okB := topology.OperatorOf(n.Name)
+	return okA && okB && a.Name == b.Name
 }

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"sstool/internal/topology"
@@ -31,8 +30,8 @@ func (r *run) checkShape() {
 // changesKey says whether the operator gives records another key. What
 // process() and transform() do is not known.
 func changesKey(n *topology.Node) bool {
-	g, ok := parseGenerated(n.Name)
-	return ok && g.Suffix == "" && slices.Contains([]string{"KSTREAM-KEY-SELECT-", "KSTREAM-MAP-", "KSTREAM-FLATMAP-"}, g.Prefix)
+	op, ok := topology.OperatorOf(n.Name)
+	return ok && op.Rekeys && op.Name != "KSTREAM-PROCESSOR" && op.Name != "KSTREAM-TRANSFORM"
 }
 
 // keyChanges is T1. A repartition ends a sub-topology, so what a key change
@@ -82,7 +81,7 @@ func (r *run) globalStore(v *view, s *topology.Subtopology) {
 
 func (r *run) globalTopic(v *view, n *topology.Node, name string) {
 	f := v.flows[name]
-	if f.internal() {
+	if len(f.sinks) > 0 && strings.HasSuffix(name, repartitionSuffix) {
 		r.report(v, "T2", n.Line, kindTopic, name, "a global store reads repartition topic %s: its records are deleted once the tasks have read them", name)
 		return
 	}
@@ -96,28 +95,23 @@ func (r *run) globalTopic(v *view, n *topology.Node, name string) {
 
 // oldJoins is T5: left and outer joins without the shared store.
 func (r *run) oldJoins(v *view) {
-	shared := map[int]bool{}
+	shared := map[string]bool{}
 	for _, s := range v.stores {
-		if n, ok := s.gen.join(); ok && s.gen.operator() == "OUTERSHARED" {
-			shared[n] = true
-		}
-	}
-	named := map[string]bool{}
-	for _, s := range v.stores {
-		if strings.HasSuffix(s.Name, "-shared-join-store") {
-			named[joinName(s.Name)] = true
+		if s.name.Role == topology.JoinShared {
+			shared[joinOf(s.Name)] = true
 		}
 	}
 	for _, s := range v.stores {
-		n, ok := s.gen.join()
-		name := fmt.Sprintf("KSTREAM-OUTERSHARED-%010d-store", n)
-		switch {
-		case s.generated && ok && s.gen.operator() == "OUTEROTHER" && !shared[n]:
-		case !s.generated && strings.HasSuffix(s.Name, "-outer-other-join-store") && !named[joinName(s.Name)]:
-			name = joinName(s.Name) + "-left-shared-join-store (or -outer-)"
-		default:
+		join := joinOf(s.Name)
+		if s.name.Role != topology.JoinOther || shared[join] {
 			continue
 		}
-		r.report(v, "T5", s.Line, kindStore, s.Name, "the left or outer join of store %s has no shared store: with Kafka 3.1 or newer it also has %s", s.Name, name)
+		name := join + "-left-shared-join-store (or -outer-)"
+		if s.generated {
+			name = fmt.Sprintf("KSTREAM-OUTERSHARED-%010d-store", s.gen.Number-1)
+		}
+		if s.gen.word() == "OUTEROTHER" || !s.generated && strings.HasSuffix(s.Name, "-outer-other-join-store") {
+			r.report(v, "T5", s.Line, kindStore, s.Name, "the left or outer join of store %s has no shared store: with Kafka 3.1 or newer it also has %s", s.Name, name)
+		}
 	}
 }

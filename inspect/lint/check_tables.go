@@ -1,30 +1,6 @@
 package lint
 
-import (
-	"strings"
-
-	"sstool/internal/topology"
-)
-
-// tableTopic is the topic behind the store of builder.table(topic): a
-// KTABLE-SOURCE node right behind a source of one topic.
-func (v *view) tableTopic(s *store) (topic string, ok bool) {
-	if s.Global {
-		return "", false
-	}
-	for _, p := range s.Processors {
-		n := v.index[p]
-		if !strings.HasPrefix(p, "KTABLE-SOURCE-") && !strings.HasSuffix(p, "-table-source") || len(n.Prev) != 1 {
-			continue
-		}
-		if src := v.index[n.Prev[0]]; src != nil && src.Kind == topology.Source && len(src.Topics) == 1 {
-			if f := v.flows[src.Topics[0]]; !f.internal() {
-				return f.name, true
-			}
-		}
-	}
-	return "", false
-}
+import "strings"
 
 // checkTables is T3.
 func (r *run) checkTables() {
@@ -36,8 +12,8 @@ func (r *run) checkTables() {
 				}
 				continue
 			}
-			topic, ok := v.tableTopic(s)
-			if !ok {
+			topic := s.source
+			if topic == "" {
 				continue
 			}
 			switch v.config().optimized() {

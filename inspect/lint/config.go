@@ -37,7 +37,6 @@ func DefaultWeakNames() []string {
 	return []string{
 		`(?i)^(my|the|a|some|new|old|foo|bar|baz|test|temp|tmp|dummy|example|sample|demo|unnamed|untitled)([-_.]?(state|data|kv|key-?value|window|session))?[-_.]?(store|table|agg|aggregate|count|counts|state|topic|stream|name)?s?[-_.]?\d*$`,
 		`(?i)^(state|data|kv|key-?value|window|session)?[-_.]?(store|table|agg|aggregate|count|state|cache|db)s?[-_.]?\d*$`,
-		`^.{1,2}$`,
 		`^(KSTREAM|KTABLE|COGROUPKSTREAM)-`,
 	}
 }

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"sstool/internal/topology"
@@ -12,7 +11,6 @@ import (
 type generated struct{ topology.Generated }
 
 const (
-	stateStore = "-STATE-STORE-"
 	fkStore    = "KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-"
 	fkRegister = "KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-"
 )
@@ -24,50 +22,11 @@ func parseGenerated(name string) (generated, bool) {
 	return generated{g}, ok
 }
 
-// state says whether the number is a store's own (newStoreName), not a
-// processor's.
-func (g generated) state() bool { return strings.HasSuffix("-"+g.Prefix, stateStore) }
-
-// isStore says whether a store's name is generated as a whole.
-func (g generated) isStore() bool {
-	return g.Suffix == "" && g.state() || g.Suffix == "-store" || g.Suffix == "-Buffer"
-}
-
-func cutFamily(name string) (rest string, ok bool) {
-	for _, f := range []string{"KSTREAM-", "KTABLE-", "COGROUPKSTREAM-"} {
-		if rest, ok := strings.CutPrefix(name, f); ok {
-			return rest, true
-		}
-	}
-	return name, false
-}
-
-// operator is the word between family and number: "AGGREGATE", "FK-JOIN-…";
-// "" for the store of table(topic).
-func (g generated) operator() string {
-	rest, ok := cutFamily(g.Prefix)
-	if !ok {
-		return ""
-	}
-	return strings.TrimSuffix(strings.TrimSuffix(rest, "-"), "-STATE-STORE")
-}
-
-// known says whether Kafka Streams 1.0 to 4.4 has such an operator.
-func (g generated) known() bool {
-	op := g.operator()
-	if op == "" || strings.HasPrefix(op, "FK-JOIN-") {
-		return true
-	}
-	return slices.Contains([]string{
-		"SOURCE", "SINK", "FILTER", "MAP", "MAPVALUES", "FLATMAP", "FLATMAPVALUES", "KEY-SELECT", "PEEK", "FOREACH", "PROCESSOR", "PROCESSVALUES",
-		"TRANSFORM", "TRANSFORMVALUES", "FLATTRANSFORM", "FLATTRANSFORMVALUES", "BRANCH", "BRANCHCHILD", "MERGE", "JOIN", "LEFTJOIN", "OUTERJOIN", "WINDOWED",
-		"JOINTHIS", "JOINOTHER", "OUTERTHIS", "OUTEROTHER", "OUTERSHARED", "REDUCE", "AGGREGATE", "REPARTITION", "TOTABLE", "TABLE", "PRINTER", "SELECT", "SUPPRESS", "TOSTREAM",
-	}, op)
-}
-
-// name is the name with another number.
-func (g generated) name(number int) string {
-	return fmt.Sprintf("%s%010d%s", g.Prefix, number, g.Suffix)
+// word is the operator without its family: "AGGREGATE", "FK-JOIN-…"; "" for the
+// store of table(topic).
+func (g generated) word() string {
+	_, word, _ := strings.Cut(g.Operator(), "-")
+	return word
 }
 
 // base is the name without its suffix.
@@ -79,17 +38,18 @@ func (g generated) base() string { return fmt.Sprintf("%s%010d", g.Prefix, g.Num
 // whether it is named or not (KI/NamedInternal).
 func (g generated) frees() int {
 	switch {
-	case g.Suffix == "" && g.Prefix == fkStore:
-		return 0
-	case g.Suffix == "" && g.state() && g.operator() == "SUPPRESS":
+	case g.suppression():
 		return 2
-	case g.Suffix == "" && g.state():
+	case g.Suffix == "" && g.IsStore() && g.Prefix != fkStore:
 		return 1
 	case g.Suffix == repartitionSuffix && g.Prefix == "KSTREAM-REPARTITION-":
 		return 1
 	}
 	return 0
 }
+
+// suppression says whether it is the store of an unnamed suppress().
+func (g generated) suppression() bool { return g.Suffix == "" && g.IsStore() && g.word() == "SUPPRESS" }
 
 // join is the number of the stream-stream join whose store this is: the two
 // sides are drawn one after the other, the shared store has the first's number
@@ -98,7 +58,7 @@ func (g generated) join() (number int, ok bool) {
 	if g.Suffix != "-store" {
 		return 0, false
 	}
-	switch g.operator() {
+	switch g.word() {
 	case "JOINTHIS", "OUTERTHIS", "OUTERSHARED":
 		return g.Number, true
 	case "JOINOTHER", "OUTEROTHER":

@@ -17,7 +17,7 @@ func (v *view) suggest(prefixes []string) {
 		taken[s.Name] = true
 	}
 	for _, f := range v.topics {
-		taken[f.name] = true
+		taken[f.name] = f.internal()
 	}
 	for _, c := range v.causes {
 		root := legalName(v.describe(c))
@@ -46,14 +46,14 @@ func (c *cause) clashes(taken map[string]bool) bool {
 // describe is a name made of the topics behind the cause and the operator.
 func (v *view) describe(c *cause) string {
 	first := c.items[0]
-	if _, ok := cutFamily(first.gen.Prefix); !ok && first.gen.state() { // "<topic>-STATE-STORE-"
-		return strings.TrimSuffix(first.gen.Prefix, stateStore)
+	if topic := first.gen.Topic(); topic != "" && first.kind == kindStore {
+		return topic
 	}
 	var from *topology.Node
 	if f := v.flows[first.name]; f != nil && len(f.sinks) > 0 {
 		from = f.sinks[0]
 	} else if s := v.storeOf(first.name); s != nil {
-		from = v.index[s.Processors[0]]
+		from = v.owner(s)
 	}
 	want := 1
 	if c.call == callStreamJoined || c.call == callTableJoined || c.call == callStreamJoinedName {
@@ -75,12 +75,22 @@ func (v *view) describe(c *cause) string {
 	return strings.Join(topics, "-") + "-" + c.word()
 }
 
+// owner is the node whose operator makes the store, else the first that has it.
+func (v *view) owner(s *store) *topology.Node {
+	for _, p := range s.Processors {
+		if n := v.index[p]; ownedBy(s, n) {
+			return n
+		}
+	}
+	return v.index[s.Processors[0]]
+}
+
 // sidesOf are the topics of both sides of a stream-stream join.
 func (v *view) sidesOf(c *cause, otherwise []string) []string {
 	var out []string
 	for _, it := range c.items {
 		s := v.storeOf(it.name)
-		if s == nil || it.gen.operator() == "OUTERSHARED" {
+		if s == nil || it.gen.word() == "OUTERSHARED" {
 			continue
 		}
 		for _, p := range s.Processors {
@@ -105,7 +115,7 @@ func (c *cause) word() string {
 	case callRepartitioned, callToTableNamed:
 		return "by-key"
 	}
-	switch op := c.items[0].gen.operator(); op {
+	switch op := c.items[0].gen.word(); op {
 	case "AGGREGATE":
 		return "total" // count() and aggregate() look alike
 	case "REDUCE":
@@ -153,7 +163,7 @@ func (v *view) fixList() (FixList, bool) {
 	for i := range l.Pins {
 		p := &l.Pins[i]
 		g, _ := parseGenerated(p.Name)
-		p.Becomes = g.name(g.Number - shift)
+		p.Becomes = g.Named(g.Number - shift)
 		if slices.ContainsFunc(p.SameCall, func(n string) bool { return done[n] }) {
 			p.Becomes = p.NewName
 		}

@@ -35,6 +35,8 @@ type store struct {
 	topology.Store
 	gen       generated
 	generated bool
+	name      topology.StoreName
+	source    string // of table(topic): with the optimisation its changelog
 }
 
 // flow is a topic of the topology, as the text has it.
@@ -56,7 +58,7 @@ func newView(in *Input, t *topology.Topology) *view {
 	touch := func(name string, line int) *flow {
 		f := v.flows[name]
 		if f == nil {
-			f = &flow{name: name, line: line}
+			f = &flow{name: name, kind: kindTopic, line: line}
 			f.gen, f.generated = parseGenerated(name)
 			v.flows[name] = f
 			v.topics = append(v.topics, f)
@@ -78,32 +80,27 @@ func newView(in *Input, t *topology.Topology) *view {
 		v.ksql = v.ksql || ksqlNode(n)
 	}
 	v.ksql = v.ksql || strings.HasPrefix(v.id, "_") && strings.Contains(v.id, "ksql")
-	for _, f := range v.topics {
-		f.kind = kindOfFlow(f)
+	sources := map[string]string{}
+	for _, t := range t.InternalTopics("") {
+		switch t.Kind {
+		case topology.Changelog:
+			sources[t.Bare] = t.Source
+		case topology.Repartition:
+			v.flows[t.Bare].kind = kindRepartition
+		default:
+			v.flows[t.Bare].kind = kindFK
+		}
 	}
 	slices.SortFunc(v.topics, func(a, b *flow) int { return cmp.Or(cmp.Compare(a.line, b.line), strings.Compare(a.name, b.name)) })
 	for _, s := range t.Stores() {
 		st := &store{Store: s}
-		st.gen, st.generated = parseGenerated(s.Name)
-		st.generated = st.generated && st.gen.isStore()
+		st.gen, _ = parseGenerated(s.Name)
+		st.name = topology.ParseStoreName(s.Name, s.Processors)
+		st.generated, st.source = st.name.Generated, sources[s.Name]
 		v.stores = append(v.stores, st)
 	}
 	v.causes = v.findCauses()
 	return v
-}
-
-// kindOfFlow tells internal topics from the user's: their names lack the
-// application id, and the topology both writes and reads them.
-func kindOfFlow(f *flow) string {
-	switch {
-	case len(f.sinks) == 0 || len(f.sources) == 0:
-		return kindTopic
-	case strings.HasSuffix(f.name, repartitionSuffix):
-		return kindRepartition
-	case strings.HasSuffix(f.name, registerSuffix), strings.HasSuffix(f.name, respondSuffix), f.generated && f.gen.Suffix == "-topic":
-		return kindFK
-	}
-	return kindTopic
 }
 
 // ksqlNode knows nodes and stores that ksqlDB names (its query plans).
