@@ -2,7 +2,7 @@ package cmd
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -58,7 +58,7 @@ func newInspectMap(a *app) *cobra.Command {
 			{10, "no such path, or no store under it; no such store, task or kind"},
 			{13, "Kafka unreachable or access denied; the disk is told all the same"}, {14, "the cluster id differs"},
 		}),
-		Args: mapPath,
+		Args: onePath,
 	}
 	section(cmd, "What to show", func(fs *pflag.FlagSet) {
 		f.registerPlace(fs)
@@ -81,14 +81,6 @@ func (f *mapFlags) registerPlace(fs *pflag.FlagSet) {
 	fs.StringVar(&f.id, "application-id", "", "only the application with this `ID` in --state-dir")
 	fs.Var(&f.stores, "store", "only stores with these `NAMES`")
 	fs.Var(&f.tasks, "task", "only these `TASKS`: 0_1, global, topology__0_1")
-}
-
-// mapPath accepts one path or none.
-func mapPath(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return fmt.Errorf("%d paths, expected one", len(args))
-	}
-	return nil
 }
 
 func diskKinds() string {
@@ -194,8 +186,8 @@ func mapOutcome(unread []inspect.Remark, c *inspect.MapCluster, clientErr error)
 	case c != nil && c.Error != "":
 		return op.Errorf(op.Unreachable, "%s", c.Error)
 	case len(unread) > 0:
-		return op.Errorf(op.Partial, "%d directories or files could not be read, the first: %s: %s", len(unread), unread[0].Where, unread[0].What).
-			WithTry("run it as the user the application runs as, or as a member of its group")
+		first := unread[0]
+		return &op.Error{Kind: op.Partial, What: first.Where, Err: errors.New(first.What + more(len(unread)-1)), Try: first.Cure}
 	case c != nil && c.Failed > 0:
 		return op.Errorf(op.Partial, "the offsets of %d topics could not be read", c.Failed)
 	}

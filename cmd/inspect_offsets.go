@@ -36,7 +36,7 @@ func newInspectOffsets(a *app) *cobra.Command {
 			{10, "no such path, or no store under it; no such store or task"},
 			{13, "Kafka unreachable or access denied; the disk is told all the same"}, {14, "the cluster id differs"},
 		}),
-		Args: mapPath,
+		Args: onePath,
 	}
 	section(cmd, "What to show", func(fs *pflag.FlagSet) {
 		f.registerPlace(fs)

@@ -41,10 +41,10 @@ func (f *selectFlags) register(cmd *cobra.Command, sorts []string, formats ...fo
 
 // registerSerde declares how keys, and values where they are shown, are decoded.
 func (f *selectFlags) registerSerde(cmd *cobra.Command, values bool) {
-	cmd.Flags().StringVar(&f.key, "key", "", "decode keys as `SERDE`: "+strings.Join(serde.Names(), ", ")+" (default text or hexadecimal)")
+	cmd.Flags().StringVar(&f.key, "key", "", "decode keys as `DECODER`: "+strings.Join(serde.Names(), ", ")+" (default text or hexadecimal)")
 	complete(cmd, "key", serde.Names())
 	if values {
-		cmd.Flags().StringVar(&f.value, "value", "", "decode values as `SERDE`, likewise")
+		cmd.Flags().StringVar(&f.value, "value", "", "decode values as `DECODER`, likewise")
 		complete(cmd, "value", serde.Names())
 	}
 }
@@ -75,9 +75,10 @@ func (f *selectFlags) selection(path string) (inspect.Selection, error) {
 	return s, nil
 }
 
-// onePath takes exactly one argument and says which.
+// onePath takes one argument and says which, or none where the command's use
+// has it in brackets.
 func onePath(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
+	if none := len(args) == 0 && strings.Contains(cmd.Use, "[PATH]"); len(args) != 1 && !none {
 		return fmt.Errorf("%s takes one PATH: a state directory, a store, an SST file, or anything between", cmd.CommandPath())
 	}
 	return nil
@@ -131,11 +132,15 @@ func problemsError(what string, problems []inspect.FileProblem) error {
 			break
 		}
 	}
-	more := ""
-	if len(failed) > 1 {
-		more = fmt.Sprintf(" (and %d more)", len(failed)-1)
+	return &op.Error{Kind: kind, What: what, Err: fmt.Errorf("%s: %s%s", first.Path, first.What, more(len(failed)-1)), Try: first.Cure}
+}
+
+// more says how many other things are wrong than the one that is told.
+func more(n int) string {
+	if n == 0 {
+		return ""
 	}
-	return &op.Error{Kind: kind, What: what, Err: fmt.Errorf("%s: %s%s", first.Path, first.What, more), Try: first.Cure}
+	return fmt.Sprintf(" (and %d more)", n)
 }
 
 // placeText names where a database lies: task and store, or its directory.

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"sstool/inspect"
-	"sstool/internal/op"
 )
 
 const inspectTombstonesLong = `Counts RocksDB's delete entries: by store, column family, level or file, with the
@@ -97,11 +96,5 @@ func (a *app) inspectTombstones(ctx context.Context, f *inspectTombstonesFlags, 
 	if err != nil {
 		return err
 	}
-	if err := problemsError("inspect tombstones", res.Problems); err != nil {
-		return err
-	}
-	if len(res.Families) == 0 && len(res.Problems) > 0 {
-		return op.Errorf(op.Partial, "inspect tombstones: nothing could be read")
-	}
-	return nil
+	return problemsError("inspect tombstones", res.Problems)
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"sstool/internal/op"
 	"sstool/internal/streams"
@@ -111,21 +112,24 @@ func (t *Tree) Stores() []*Store {
 // things somewhere below it (a backup). It reads directories only, no file, and
 // follows symbolic links. Nothing found is op.NotFound.
 func Find(ctx context.Context, path string) (*Tree, error) {
+	if path == "" {
+		return nil, op.Errorf(op.Usage, "the path is empty").WithTry(". is the directory you are in")
+	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return nil, &op.Error{Kind: op.Failed, What: "inspect " + path, Err: err}
+		return nil, &op.Error{Kind: op.Failed, What: path, Err: err}
 	}
 	st, err := os.Stat(abs)
 	if err != nil {
 		kind := op.Failed
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			kind = op.NotFound
 		}
-		return nil, &op.Error{Kind: kind, What: "inspect", Err: err}
+		return nil, &op.Error{Kind: kind, What: path, Err: errors.New(cause(err))}
 	}
 	w := &walk{ctx: ctx, tree: &Tree{Path: abs}}
 	if !st.IsDir() {
-		err = w.file(abs)
+		err = w.file(abs, st.Mode().IsRegular())
 	} else {
 		w.directory(abs)
 		err = ctx.Err()
@@ -137,7 +141,7 @@ func Find(ctx context.Context, path string) (*Tree, error) {
 	if len(w.tree.Apps) == 0 {
 		if len(w.tree.Unreadable) > 0 {
 			return nil, op.Errorf(op.Failed, "nothing readable under %s: %s: %s", path, w.tree.Unreadable[0].Path, w.tree.Unreadable[0].What).
-				WithTry("run it as the user the application runs as, or as a member of its group")
+				WithTry(cureRights)
 		}
 		return nil, op.Errorf(op.NotFound, "no store and no application under %s", path).
 			WithTry("give a state directory, an application's or a task's directory, a store, or an .sst file")

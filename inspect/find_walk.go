@@ -99,15 +99,13 @@ func (w *walk) directory(dir string) {
 	}
 }
 
-// file takes a path to a file of a database.
-func (w *walk) file(path string) error {
-	dir := filepath.Dir(path)
-	if !strings.HasSuffix(path, ".sst") && !isDatabase(w.list(dir)) {
-		return op.Errorf(op.Usage, "%s is no SST file, and lies in no RocksDB directory", path).
-			WithTry("give a directory, or a file that ends in .sst")
+// file takes a path to an SST file.
+func (w *walk) file(path string, regular bool) error {
+	if ext := filepath.Ext(path); !regular || ext != ".sst" && ext != ".ldb" {
+		return op.Errorf(op.Usage, "%s is no SST file", path).WithTry("give a directory, or a file that ends in .sst")
 	}
 	w.tree.Is = IsFile
-	s := w.storeOf(dir)
+	s := w.storeOf(filepath.Dir(path))
 	s.Databases[0].Only = filepath.Base(path)
 	return nil
 }

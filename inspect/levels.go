@@ -109,13 +109,11 @@ func InspectLevels(ctx context.Context, o LevelsOptions, sink op.Sink) (*Levels,
 	}
 	res := &Levels{Path: o.Select.Path}
 	shapes := make([][]FamilyShape, len(all))
-	notes := make([]string, len(all))
 	meter := newFileMeter(sink, "databases", int64(len(all)))
 	var retried atomic.Int64
 	res.Problems, err = eachDatabase(ctx, all, o.Parallel, &retried, func(i int, d *opened) (problems []FileProblem) {
 		if d.db.Version == nil {
-			notes[i] = d.Database + ": levels unknown, no MANIFEST tells them"
-			return nil
+			return []FileProblem{{Path: d.Database, What: "levels unknown, no MANIFEST tells them", fatal: true, kind: op.Partial}}
 		}
 		shapes[i], problems = shapesOf(d, o.Now)
 		meter.add(1, d.db.LiveSize)
@@ -128,9 +126,6 @@ func InspectLevels(ctx context.Context, o LevelsOptions, sink op.Sink) (*Levels,
 		res.Notes = append(res.Notes, retriedNote(n))
 	}
 	for i := range all {
-		if notes[i] != "" {
-			res.Notes = append(res.Notes, notes[i])
-		}
 		for _, s := range shapes[i] {
 			if s.Files == 0 {
 				res.Empty++
@@ -144,6 +139,9 @@ func InspectLevels(ctx context.Context, o LevelsOptions, sink op.Sink) (*Levels,
 				res.Total.Pending += *s.Pending
 			}
 		}
+	}
+	if len(res.Families)+res.Empty+len(res.Problems) == 0 {
+		res.Notes = append(res.Notes, noFileYet)
 	}
 	return res, nil
 }

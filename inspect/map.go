@@ -3,6 +3,8 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -69,12 +71,16 @@ func MapPath(ctx context.Context, o MapOptions, sink op.Sink) (*Map, error) {
 	for _, s := range t.Stores() {
 		for _, d := range s.Databases {
 			if f := facts[factKey{d.Dir, d.Only}]; f.err != nil {
-				m.Unreadable = append(m.Unreadable, Remark{Problem, f.err.Error(), d.Dir, ""})
+				cure := ""
+				if errors.Is(f.err, fs.ErrPermission) {
+					cure = cureRights
+				}
+				m.Unreadable = append(m.Unreadable, Remark{Problem, f.err.Error(), d.Dir, cure})
 			}
 		}
 	}
 	for _, u := range t.Unreadable {
-		m.Unreadable = append(m.Unreadable, Remark{Problem, "cannot be read: " + u.What, u.Path, ""})
+		m.Unreadable = append(m.Unreadable, Remark{Problem, "cannot be read: " + u.What, u.Path, cureRights})
 	}
 	for _, u := range t.Odd {
 		m.Remarks = append(m.Remarks, Remark{Note, u.What, u.Path, ""})
@@ -90,7 +96,10 @@ func MapPath(ctx context.Context, o MapOptions, sink op.Sink) (*Map, error) {
 	return m, ctx.Err()
 }
 
-// key names a database in the facts.
+// cureRights is for what may not be read.
+const cureRights = "run it as the user the application runs as, or as a member of its group"
+
+// factKey names a database in the facts.
 type factKey struct{ dir, only string }
 
 // readDatabases reads all databases of the tree, several at once.

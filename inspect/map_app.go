@@ -9,13 +9,14 @@ import (
 	"slices"
 	"strings"
 
+	"sstool/internal/op"
 	"sstool/internal/streams"
 )
 
 // processID is the id the application keeps across restarts; "" when the file
 // is not there or says none.
 func processID(appDir string) string {
-	f, err := os.Open(filepath.Join(appDir, streams.ProcessFile))
+	f, _, err := op.OpenFile(filepath.Join(appDir, streams.ProcessFile))
 	if err != nil {
 		return ""
 	}

@@ -40,6 +40,17 @@ type dbFacts struct {
 	unread   error // of the offsets family
 }
 
+// untold is why nothing is known of the database's rows, "" when something is.
+func (f *dbFacts) untold() string {
+	switch {
+	case f.err != nil:
+		return f.err.Error()
+	case !f.known && !f.empty && len(f.families) == 0:
+		return "which files are live is not known, and none can be read"
+	}
+	return ""
+}
+
 // familyFacts is one column family of a database.
 type familyFacts struct {
 	MapFamily

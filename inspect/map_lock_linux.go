@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"sstool/internal/op"
 )
 
 // lockHolder says which process holds an application's lock. The lock is a
@@ -39,7 +41,7 @@ func lockHolder(path string) MapLock {
 			return l
 		}
 	}
-	f, ferr := os.Open(path)
+	f, _, ferr := op.OpenFile(path)
 	if ferr != nil {
 		return MapLock{Why: "not in /proc/locks, and the file cannot be opened: " + cause(ferr)}
 	}

@@ -148,7 +148,7 @@ func divisorBut(dbs []Database, but int) int64 {
 func taskRemarks(t *Task, o *taskOffsets, filtered bool) []Remark {
 	var out []Remark
 	if o.err != nil {
-		out = append(out, Remark{Problem, o.err.Error(), t.Dir, "Kafka Streams does not start on it; restore the task afresh"})
+		out = append(out, Remark{Problem, o.err.Error(), t.Dir, cureCheckpoint})
 	}
 	for _, w := range o.warnings {
 		out = append(out, Remark{Warning, w, t.Dir, ""})

@@ -49,8 +49,8 @@ func (m *MapStore) addDatabases(dbs []*dbFacts) {
 			newest = f.newest
 		}
 		m.LiveSet = m.LiveSet && (f.known || f.empty)
-		if f.err != nil {
-			m.Keys = MapKeys{Why: f.err.Error()}
+		if why := f.untold(); why != "" {
+			m.Keys = MapKeys{Why: why}
 		}
 		for _, ff := range f.families {
 			i, ok := families[ff.Name]
@@ -102,8 +102,10 @@ func mapSegment(f *dbFacts, interval *int64) MapSegment {
 			s.Keys = s.Keys.add(ff.keys)
 		}
 	}
+	if why := f.untold(); why != "" {
+		s.Keys = MapKeys{Why: why}
+	}
 	if f.err != nil {
-		s.Keys = MapKeys{Why: f.err.Error()}
 		s.Problems = append(s.Problems, f.err.Error())
 	}
 	for _, p := range f.problems {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sstool/internal/lsm"
-	"sstool/internal/op"
 	"sstool/internal/spec"
 	"sstool/internal/streams"
 )
@@ -220,9 +219,4 @@ func joinKinds(kinds []streams.Kind) string {
 		names = append(names, string(k))
 	}
 	return strings.Join(names, ", ")
-}
-
-// damaged says whether a database's problems are of the kind that loses rows.
-func (f *dbFacts) damaged() bool {
-	return f.err != nil || slices.ContainsFunc(f.problems, func(p lsm.Problem) bool { return op.KindOf(p.Err) == op.Corrupt || p.Err != nil }) || !f.known && !f.empty
 }

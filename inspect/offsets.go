@@ -52,6 +52,9 @@ const (
 	OffsetUnreadable = "not readable"
 )
 
+// cureCheckpoint is for a .checkpoint file that is damaged.
+const cureCheckpoint = "Kafka Streams does not start on it; restore the task afresh"
+
 // OffsetsPath puts both homes of every offset side by side.
 func OffsetsPath(ctx context.Context, o MapOptions, sink op.Sink) (*Offsets, error) {
 	m, err := MapPath(ctx, o, sink)
@@ -71,6 +74,7 @@ func OffsetsPath(ctx context.Context, o MapOptions, sink op.Sink) (*Offsets, err
 			}
 			if t.Unread != "" {
 				out.Rows = append(out.Rows, OffsetRow{App: a.ID, Task: t.Task, Verdict: OffsetUnreadable, Why: t.Unread})
+				out.Unreadable = append(out.Unreadable, Remark{Problem, t.Unread, t.Dir, cureCheckpoint})
 			}
 		}
 	}

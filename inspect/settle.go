@@ -31,7 +31,7 @@ func openDatabase(dir string) (*lsm.DB, error) {
 // whole says whether a database has all that RocksDB makes when it opens it:
 // OPTIONS is written anew after each new column family.
 func whole(db *lsm.DB) bool {
-	if db.Version == nil || db.Options == nil || len(db.Missing) > 0 {
+	if db.Version == nil || db.Options == nil || len(db.Missing) > 0 || db.Version.Torn && len(db.Orphans) > 0 {
 		return false
 	}
 	for _, p := range db.Problems {

@@ -138,7 +138,7 @@ func InspectSST(ctx context.Context, o SSTOptions, sink op.Sink) (*SSTFiles, err
 	case err != nil:
 		res.Notes = append(res.Notes, "stopped at the first corrupt file; --keep-going looks at all")
 	case len(res.Files) == 0 && len(res.Problems) == 0:
-		res.Notes = append(res.Notes, "no SST file yet: nothing was flushed to disk")
+		res.Notes = append(res.Notes, noFileYet)
 	}
 	return res, nil
 }

@@ -233,6 +233,9 @@ func eachDatabase(ctx context.Context, all []located, parallel int, retried *ato
 	return slices.Concat(found...), ctx.Err()
 }
 
+// noFileYet is said where there is nothing to look at.
+const noFileYet = "no SST file yet: nothing was flushed to disk"
+
 // retriedNote says that a running application changed files under the reader.
 func retriedNote(n int64) string {
 	return fmt.Sprintf("the application replaced files while they were read: a MANIFEST was read again, %d times in all", n)
@@ -240,14 +243,16 @@ func retriedNote(n int64) string {
 
 // databaseProblems are what is not as it should be in a database's directory.
 func databaseProblems(db *lsm.DB) (out []FileProblem) {
+	nothing := db.Version == nil && len(db.Tables) == 0 // can be told of it
 	for _, p := range db.Problems {
 		path := filepath.Join(db.Dir, p.File)
 		what := strings.TrimPrefix(strings.ReplaceAll(p.String(), path+": ", ""), p.File+" ")
 		kind := op.KindOf(p.Err)
-		if slices.ContainsFunc(db.Missing, func(f lsm.File) bool { return f.Name() == p.File }) {
+		missing := slices.ContainsFunc(db.Missing, func(f lsm.File) bool { return f.Name() == p.File })
+		if missing {
 			kind = op.Corrupt
 		}
-		out = append(out, FileProblem{Path: path, What: what, Cure: p.Cure, kind: kind})
+		out = append(out, FileProblem{Path: path, What: what, Cure: p.Cure, fatal: missing || nothing, kind: kind})
 	}
 	return out
 }

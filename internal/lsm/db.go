@@ -183,6 +183,7 @@ func (d *DB) finish(l *listing) {
 		}
 		d.Logs = l.logs
 	} else {
+		d.checkTorn()
 		d.checkFiles(l)
 		d.remark()
 		oldest := d.Version.oldestLog()

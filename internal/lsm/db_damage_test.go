@@ -180,6 +180,9 @@ func checkDamage(t *testing.T, dir, file, way, name string, good *DB) {
 		if !d.Version.Torn && len(d.Orphans) == 0 {
 			t.Errorf("neither torn nor orphans")
 		}
+		if len(d.Problems) == 0 {
+			t.Error("rows may be lost, and no problem is told")
+		}
 		return
 	}
 	names := []string{name}

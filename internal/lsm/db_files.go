@@ -78,8 +78,29 @@ func (d *DB) setVersion(v Version) {
 	d.Version = &v
 	d.Identity = v.DBID
 	if v.Torn {
-		d.Remarks = append(d.Remarks, v.Manifest+" ends inside a record: an application is writing it, or was stopped while it did; the state before that record is shown")
+		d.Remarks = append(d.Remarks, v.Manifest+tornManifest)
 	}
+}
+
+// tornManifest is what a MANIFEST is whose last record is not whole. RocksDB
+// takes that for a write that was cut off, and opens the state before it.
+const tornManifest = " ends inside a record: an application is writing it, or was stopped while it did; the state before that record is shown"
+
+// checkTorn reports SST files that the lost end of the MANIFEST may have named.
+func (d *DB) checkTorn() {
+	if !d.Version.Torn || len(d.Orphans) == 0 {
+		return
+	}
+	d.Remarks = slices.DeleteFunc(d.Remarks, func(s string) bool { return s == d.Version.Manifest+tornManifest })
+	d.report(d.Version.Manifest, fmt.Sprintf("ends inside a record and does not name %s: rows may be lost, the state before that record is shown", few(d.Orphans)), nil, cureRestore)
+}
+
+// few names at most three of many files.
+func few(names []string) string {
+	if len(names) > 3 {
+		return fmt.Sprintf("%s and %d more SST files", strings.Join(names[:3], ", "), len(names)-3)
+	}
+	return strings.Join(names, ", ")
 }
 
 // readOptions reads the newest OPTIONS file that can be read.

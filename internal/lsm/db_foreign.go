@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Some systems keep RocksDB's files under names of their own: a Flink
@@ -37,6 +38,18 @@ func (l *listing) sniff() {
 		}
 	}
 	l.foreign = len(l.tables)+len(l.manifests) > 0
+}
+
+// misnamed takes files for SST files that are called so, where nothing else
+// tells what they are: empty or damaged ones.
+func (l *listing) misnamed() {
+	for name := range l.sizes {
+		if strings.HasSuffix(name, ".sst") {
+			l.tables = append(l.tables, name)
+		}
+	}
+	slices.Sort(l.tables)
+	l.foreign = len(l.tables) > 0
 }
 
 // endsAsTable says whether a file ends in the magic number of a block-based

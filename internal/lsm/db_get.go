@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 
 	"sstool/internal/op"
@@ -88,7 +87,7 @@ func (d *DB) get(fam *Family, key []byte) ([]byte, bool, error) {
 // getIn is the newest entry of key in one live file, its value copied, and the
 // sequence number of the newest range tombstone over it, 0 when there is none.
 func getIn(path string, f File, key []byte) (e Entry, ok bool, tomb uint64, err error) {
-	h, err := os.Open(path)
+	h, _, err := openFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, false, 0, fmt.Errorf("%w: %w", errVanished, err)
 	}

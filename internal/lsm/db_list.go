@@ -66,6 +66,9 @@ func listDir(dir string) (*listing, error) {
 		return l, nil
 	}
 	if l.sniff(); !l.foreign {
+		l.misnamed()
+	}
+	if !l.foreign {
 		return nil, &op.Error{Kind: op.NotFound, What: "open database " + dir, Err: errors.New("no RocksDB database here: the directory has no CURRENT, MANIFEST or SST file")}
 	}
 	return l, nil

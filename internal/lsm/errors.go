@@ -36,17 +36,5 @@ func unsearchable(what, comparator string) *op.Error {
 
 // openFile opens path for reading and returns its size.
 func openFile(path string) (*os.File, int64, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, 0, err
-	}
-	return f, st.Size(), nil
+	return op.OpenFile(path)
 }

@@ -127,7 +127,7 @@ func (it *Iter) open(v *Version, fam *Family) error {
 		if len(fam.Files) > maxPinned {
 			continue
 		}
-		h, err := os.Open(p.path)
+		h, _, err := openFile(p.path)
 		if errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("%w: %w", errVanished, err)
 		}

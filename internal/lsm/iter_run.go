@@ -47,7 +47,7 @@ func (p *part) open(readahead int, live bool) error {
 	}
 	h := p.pin
 	if h == nil {
-		f, err := os.Open(p.path)
+		f, _, err := openFile(p.path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: %w", errVanished, err)
 		}

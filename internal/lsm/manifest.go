@@ -56,7 +56,7 @@ func readManifestFile(path string) (Version, error) {
 // GetCurrentManifestPath: the newline is required).
 func readCurrent(dir string) (string, error) {
 	path := filepath.Join(dir, "CURRENT")
-	f, err := os.Open(path)
+	f, _, err := openFile(path)
 	if err != nil {
 		return "", currentMissing(dir, err)
 	}

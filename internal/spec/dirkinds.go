@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,8 +22,8 @@ const (
 // describe adds the store to the specification.
 func (f *found) describe(s *Spec) error {
 	st := Store{Store: streams.Store{Name: f.name, Global: f.global}, Topic: f.topic}
-	ev, err := f.sample()
-	if err != nil {
+	ev := f.families()
+	if err := f.sample(ev, sampleDatabases, firstRows(sampleRows)); err != nil {
 		return err
 	}
 	if f.unlogged != "" && ev.rows > 0 {
@@ -105,30 +104,40 @@ func (f *found) families() *evidence {
 	return ev
 }
 
-// sample reads some rows of some databases of the store.
-func (f *found) sample() (*evidence, error) {
-	ev := f.families()
-	step := max(1, len(f.dbs)/sampleDatabases)
-	for i := 0; i < len(f.dbs); i += step {
-		db := f.dbs[i]
+// sample looks at some rows of at most so many databases of the store.
+func (f *found) sample(ev *evidence, databases int, rows RowsOf) error {
+	dbs := slices.DeleteFunc(slices.Clone(f.dbs), func(db database) bool { return len(db.families) == 0 })
+	step := max(1, len(dbs)/databases)
+	for i := 0; i < len(dbs); i += step {
+		db := dbs[i]
 		for _, fam := range db.families {
-			n := 0
-			err := lsm.Rows(db.dir, fam, func(key, value []byte) error {
-				if n++; n > cmp.Or(f.rows, sampleRows) {
-					return errEnough
-				}
+			err := rows(db.dir, fam, func(key, value []byte) error {
 				ev.row(f.segmented, db.start, fam, key, value)
 				return nil
 			})
-			switch {
-			case err == nil || errors.Is(err, errEnough):
-			case op.KindOf(err) == op.NotFound: // the application just dropped the segment
-			default:
-				return nil, err
+			if err != nil && op.KindOf(err) != op.NotFound { // the application just dropped the segment
+				return err
 			}
 		}
 	}
-	return ev, nil
+	return nil
+}
+
+// firstRows shows the first rows that a reader of a family would see.
+func firstRows(limit int) RowsOf {
+	return func(dir, family string, fn func(key, value []byte) error) error {
+		n := 0
+		err := lsm.Rows(dir, family, func(key, value []byte) error {
+			if n++; n > limit {
+				return errEnough
+			}
+			return fn(key, value)
+		})
+		if errors.Is(err, errEnough) {
+			return nil
+		}
+		return err
+	}
 }
 
 var errEnough = errors.New("enough rows")

@@ -14,7 +14,8 @@ type Databases struct {
 	Segmented bool
 	Dirs      []DatabaseDir
 	// Rows and Sample bound how many rows of a family, and how many databases,
-	// are looked at: 0 is what FromStateDir looks at.
+	// are looked at where the column families do not tell the kind: 0 is what
+	// FromStateDir looks at.
 	Rows, Sample int
 }
 
@@ -25,12 +26,14 @@ type DatabaseDir struct {
 	Start int64
 }
 
-// KindOf tells what kind of store the databases are of. The result has a Kind,
-// or Candidates, and says in From why. Databases that vanish meanwhile are
-// passed over; op.NotFound when there is none at all.
+// KindOf tells what kind of store the databases are of, as Tell does, and reads
+// what it needs for that itself. The result has a Kind, or Candidates, and says
+// in From why. Databases that vanish meanwhile are passed over; op.NotFound when
+// there is none at all.
 func KindOf(d Databases) (*Store, error) {
-	f := &found{name: d.Store, segmented: d.Segmented, rows: d.Rows}
-	step := max(1, len(d.Dirs)/cmp.Or(d.Sample, sampleDatabases))
+	f := &found{name: d.Store, segmented: d.Segmented}
+	sample := cmp.Or(d.Sample, sampleDatabases)
+	step := max(1, len(d.Dirs)/sample)
 	read := 0
 	for i, x := range d.Dirs {
 		db := database{dir: x.Dir, start: x.Start}
@@ -55,11 +58,6 @@ func KindOf(d Databases) (*Store, error) {
 		return nil, op.Errorf(op.NotFound, "store %s: none of its databases can be opened", d.Store)
 	}
 	st := &Store{Store: streams.Store{Name: f.name}}
-	ev, err := f.sample()
-	if err != nil {
-		return nil, err
-	}
-	f.kind(st, ev)
-	f.interval(st, ev)
-	return st, nil
+	_, err := f.look(st, sample, firstRows(cmp.Or(d.Rows, sampleRows)))
+	return st, err
 }

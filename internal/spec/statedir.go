@@ -132,7 +132,6 @@ type found struct {
 	segmented  bool
 	subs       map[int][]string // sub-topology: task directories
 	dbs        []database
-	rows       int             // of a family to look at; 0: sampleRows
 	topics     map[string]bool // from its own offsets family or checkpoint file
 	offsets    bool            // databases have an offsets family
 	checkpoint bool            // a task of it has a .checkpoint file

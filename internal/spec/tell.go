@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"errors"
 	"time"
 
 	"sstool/internal/streams"
@@ -35,6 +34,9 @@ type SeenTopic struct {
 	Subtopology int // -1: global/.checkpoint
 }
 
+// RowsOf calls fn with some rows of a database's column family.
+type RowsOf func(dir, family string, fn func(key, value []byte) error) error
+
 // Told is what can be told of a store.
 type Told struct {
 	Kind       streams.Kind   // "" when it is not certain
@@ -60,7 +62,7 @@ type Told struct {
 // family, a few from both ends are enough. appID is the start of the internal
 // topics' names, with a named topology "<application.id>-<topology>". The
 // answers are in the order of the stores.
-func Tell(appID string, stores []Seen, topics []SeenTopic, rows func(dir, family string, fn func(key, value []byte) error) error) ([]Told, error) {
+func Tell(appID string, stores []Seen, topics []SeenTopic, rows RowsOf) ([]Told, error) {
 	d := &dirScan{spec: &Spec{ApplicationID: appID, tasks: map[int]string{}}, stores: map[string]*found{}}
 	all := make([]*found, len(stores))
 	for i, s := range stores {
@@ -104,26 +106,12 @@ func (d *dirScan) seenStore(s Seen) *found {
 // tellDatabases is how many databases of a store are looked at.
 const tellDatabases = 8
 
-func (f *found) tell(rows func(dir, family string, fn func(key, value []byte) error) error) (Told, error) {
+func (f *found) tell(rows RowsOf) (Told, error) {
 	var st Store
-	ev := f.families()
-	if f.needsRows(ev) {
-		step := max(1, len(f.dbs)/tellDatabases)
-		for i := 0; i < len(f.dbs); i += step {
-			db := f.dbs[i]
-			for _, fam := range db.families {
-				err := rows(db.dir, fam, func(key, value []byte) error {
-					ev.row(f.segmented, db.start, fam, key, value)
-					return nil
-				})
-				if err != nil && !errors.Is(err, errEnough) {
-					return Told{}, err
-				}
-			}
-		}
+	ev, err := f.look(&st, tellDatabases, rows)
+	if err != nil {
+		return Told{}, err
 	}
-	f.kind(&st, ev)
-	f.interval(&st, ev)
 	t := Told{
 		Kind: st.Kind, Candidates: st.Candidates, Why: st.From[FieldKind].Text, Rows: ev.rows, Headers: st.Headers, WithIndex: st.WithIndex,
 		Interval: st.SegmentInterval, IntervalCertain: st.From[FieldSegmentInterval].Certain, IntervalWhy: st.From[FieldSegmentInterval].Text,
@@ -133,6 +121,20 @@ func (f *found) tell(rows func(dir, family string, fn func(key, value []byte) er
 		t.Named = rule.kind
 	}
 	return t, nil
+}
+
+// look tells kind and segment interval from the column families and, where they
+// leave the kind open, from rows of at most so many databases.
+func (f *found) look(st *Store, databases int, rows RowsOf) (*evidence, error) {
+	ev := f.families()
+	if f.needsRows(ev) {
+		if err := f.sample(ev, databases, rows); err != nil {
+			return nil, err
+		}
+	}
+	f.kind(st, ev)
+	f.interval(st, ev)
+	return ev, nil
 }
 
 // needsRows says whether the families leave the kind open.

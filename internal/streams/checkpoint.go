@@ -50,7 +50,7 @@ func ReadCheckpoint(path string) (Checkpoint, error) {
 
 // ReadCheckpointWarn is ReadCheckpoint that also says what was skipped.
 func ReadCheckpointWarn(path string) (Checkpoint, []string, error) {
-	f, err := os.Open(path)
+	f, _, err := op.OpenFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Checkpoint{}, nil, nil
 	}

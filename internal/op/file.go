@@ -1,0 +1,26 @@
+package op
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// OpenFile opens a regular file for reading and returns its size. Anything else
+// is an error at once: opening a named pipe must not wait for a writer.
+func OpenFile(path string) (*os.File, int64, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, 0, err
+	}
+	return f, st.Size(), nil
+}
