@@ -64,6 +64,20 @@ func Compare(ctx context.Context, old, new []topology.Topology, o Options) (*Com
 	return c, nil
 }
 
+// Unknown are the names that no store and no internal topic of the old text
+// has.
+func (c *Comparison) Unknown(names []string) []string {
+	known := map[string]bool{}
+	for _, r := range c.Topologies {
+		for _, items := range [][]Item{r.Stores, r.Topics} {
+			for i := range items {
+				known[items[i].Name()] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return known[n] })
+}
+
 func sameOne(a, b *topology.Topology) bool {
 	return a.Name == b.Name && a.ApplicationID == b.ApplicationID
 }

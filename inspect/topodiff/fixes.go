@@ -123,9 +123,10 @@ func (d *differ) drain(it *Item, v *vertex) {
 
 // replay adds how to be ready for a replay that nothing avoids.
 func (d *differ) replay(it *Item, w *vertex) {
-	call := "sstool restore --measure --store " + w.name
-	if d.newNames.known() && d.newNames.topology == "" {
-		call += " --application-id " + d.newNames.app
+	app := "ID"
+	if d.newNames.known() {
+		app = d.newNames.app
 	}
-	it.fix("replay", call, fmt.Sprintf("nothing is lost: this tells how long the replay takes; sstool restore --into --subtopology %d builds the directories before the start", w.sub))
+	it.fix("replay", fmt.Sprintf("sstool restore --measure --bootstrap-server HOST:PORT --application-id %s --store %s", app, w.name),
+		fmt.Sprintf("tells how long the replay takes, nothing is lost; sstool restore --into with --subtopology %d builds the directories before the start", w.sub))
 }

@@ -152,6 +152,9 @@ func (d *differ) takesOver(it *Item, n int32) {
 		}
 		it.effect(StateTakenOver, Loss, fmt.Sprintf("%s does not start empty: it takes over changelog %s of another store, %s: wrong rows, or rows it cannot read",
 			w.name, d.oldNames.changelog(v.name), d.describe(d.old, v)))
+		if it.Change == Added {
+			it.fix("name", "", "give it a name that no store of the old version has")
+		}
 		return
 	}
 }
