@@ -23,7 +23,7 @@ func TestFromTopology(t *testing.T) {
 		{"20.txt", []string{"KSTREAM-TOTABLE-STATE-STORE-0000000002 timestamped-kv sub=0", "KSTREAM-TOTABLE-STATE-STORE-0000000005 timestamped-kv sub=1", "KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-0000000010 fk-subscription sub=1"}},
 		{"02.txt", []string{"KSTREAM-AGGREGATE-STATE-STORE-0000000004  sub=1"}},
 	} {
-		f, err := os.Open(filepath.Join("..", "topology", "testdata", c.file))
+		f, err := os.Open(filepath.Join("..", "..", "testdata", "topologies", c.file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestFromTopology(t *testing.T) {
 
 func TestFromTopologyRefuses(t *testing.T) {
 	for file, want := range map[string]string{"19.txt": "3 topologies (topology-1, topology-2, topology-3)"} {
-		b, err := os.ReadFile(filepath.Join("..", "topology", "testdata", file))
+		b, err := os.ReadFile(filepath.Join("..", "..", "testdata", "topologies", file))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 type Generated struct {
 	Prefix string // with the dash: "KSTREAM-AGGREGATE-STATE-STORE-"
 	Number int
-	Suffix string // what follows: "-store", "-repartition", "-topic", "-Buffer"; mostly ""
+	Suffix string // what follows: "-store", "-repartition", "-topic", "-Buffer", the branch of a split; mostly ""
 }
 
 const storeWord = "STATE-STORE-"
@@ -22,15 +22,30 @@ const storeWord = "STATE-STORE-"
 // ParseGenerated takes a generated name of a node, a store or a topic without
 // application id apart.
 func ParseGenerated(name string) (Generated, bool) {
+	if rest, ok := strings.CutPrefix(name, branch); ok && len(rest) > 10 {
+		return generatedAt(name, len(branch)) // the branch's own name, or 0, 1, … follows at once
+	}
 	for end := len(name); end >= 11; end = strings.LastIndexByte(name[:end], '-') {
-		start := end - 10
-		if name[start-1] == '-' && strings.Trim(name[start:end], "0123456789") == "" {
-			n, err := strconv.Atoi(name[start:end])
-			g := Generated{Prefix: name[:start], Number: n, Suffix: name[end:]}
-			return g, err == nil && (g.IsStore() || g.Operator() != "")
+		if g, ok := generatedAt(name, end-10); ok {
+			return g, true
 		}
 	}
 	return Generated{}, false
+}
+
+// branch begins the names of what an unnamed split() makes
+// (KI/BranchedKStreamImpl).
+const branch = "KSTREAM-BRANCH-"
+
+// generatedAt takes a name apart whose number begins at a place.
+func generatedAt(name string, at int) (Generated, bool) {
+	number := name[at : at+10]
+	if name[at-1] != '-' || strings.Trim(number, "0123456789") != "" {
+		return Generated{}, false
+	}
+	n, err := strconv.Atoi(number)
+	g := Generated{Prefix: name[:at], Number: n, Suffix: name[at+10:]}
+	return g, err == nil && (g.IsStore() || g.Operator() != "")
 }
 
 // String is the name.

@@ -20,6 +20,9 @@ func TestParseGenerated(t *testing.T) {
 		"positions-STATE-STORE-0000000002":                      {Generated{"positions-STATE-STORE-", 2, ""}, "", "positions", "table globalTable"},
 		"a-0000000001-STATE-STORE-0000000002":                   {Generated{"a-0000000001-STATE-STORE-", 2, ""}, "", "a-0000000001", "table globalTable"},
 		"KSTREAM-KEY-SELECT-1234567890":                         {Generated{"KSTREAM-KEY-SELECT-", 1234567890, ""}, "KSTREAM-KEY-SELECT", "", "selectKey groupBy toStream"},
+		"KSTREAM-BRANCH-0000000020":                             {Generated{"KSTREAM-BRANCH-", 20, ""}, "KSTREAM-BRANCH", "", "split branch"},
+		"KSTREAM-BRANCH-00000000201":                            {Generated{"KSTREAM-BRANCH-", 20, "1"}, "KSTREAM-BRANCH", "", "split branch"},
+		"KSTREAM-BRANCH-0000000020big-ones":                     {Generated{"KSTREAM-BRANCH-", 20, "big-ones"}, "KSTREAM-BRANCH", "", "split branch"},
 		"KSTREAM-UNHEARD-OF-0000000001":                         {Generated{"KSTREAM-UNHEARD-OF-", 1, ""}, "KSTREAM-UNHEARD-OF", "", ""},
 	} {
 		g, ok := ParseGenerated(name)
