@@ -53,7 +53,7 @@ func (f *outputFlag) expects() string { return f.list() }
 
 // other says whether s is a format, but of other commands.
 func (f *outputFlag) other(s string) bool {
-	formats := []format{formatTable, formatWide, formatJSON, formatJSONL, formatCSV, formatTSV, formatYAML}
+	formats := []format{formatTable, formatWide, formatJSON, formatJSONL, formatCSV, formatTSV, formatYAML, formatSARIF, formatGitHub, formatJUnit}
 	return slices.Contains(formats, format(s)) && !slices.Contains(f.allowed, format(s))
 }
 

@@ -57,6 +57,7 @@ func commands(a *app) []*cobra.Command {
 		newGet(a),
 		newScan(a),
 		newSpec(a),
+		newLint(a),
 		newVersion(a),
 		newCompletion(a),
 		newDocs(a),
