@@ -55,6 +55,8 @@ func TestDiff(t *testing.T) {
 		return string(b)
 	}
 	one := chains("orders " + s0 + " " + count + "0000000002[" + state + "0000000001]")
+	const writer = "  Sub-topology: 1\n    Source: KSTREAM-SOURCE-0000000008 (topics: [input])\n      --> KSTREAM-SINK-0000000009\n" +
+		"    Sink: KSTREAM-SINK-0000000009 (topic: by-key-repartition)\n      <-- KSTREAM-SOURCE-0000000008\n"
 	for _, c := range []struct {
 		name, old, new string
 		want           string
@@ -99,6 +101,8 @@ func TestDiff(t *testing.T) {
 			"kept " + state + "0000000001\nadded " + state + "0000000003 starts_empty\n"},
 		{"the processor gets a name, too", one, chains("orders " + s0 + " counter[totals]"),
 			"renamed " + state + "0000000001 -> totals state_lost\n"},
+		{"behind a repartition topic a filter goes away", strings.ReplaceAll(pair("P1-after"), "[input]", "[by-key-repartition]") + writer, strings.ReplaceAll(pair("P1-before"), "[input]", "[by-key-repartition]") + writer,
+			"renamed " + state + "0000000002 -> " + state + "0000000001 state_lost\nkept by-key-repartition\n"},
 		{"inputs, operators and output change at once",
 			chains("orders " + s0 + " " + count + "0000000002[" + state + "0000000001] >KSTREAM-SINK-0000000003=out"),
 			chains("orders "+s0+" KSTREAM-MERGE-0000000006 "+count+"0000000008["+state+"0000000007] KSTREAM-PEEK-0000000009 >KSTREAM-SINK-0000000010=out2", "returns "+s5+" KSTREAM-MERGE-0000000006"),

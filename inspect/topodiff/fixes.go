@@ -22,10 +22,12 @@ func (d *differ) keepStore(it *Item, v, w *vertex) {
 	}
 }
 
+// materialized is the call that names most stores.
+const materialized = `Materialized.as("%s")`
+
 // keepingStore is the call of the DSL that gives a store the name it had. Calls
 // that derive the name put a suffix behind it, so they cannot give every name.
 func keepingStore(v *vertex) (call, text string) {
-	quoted := func(format string, stem string) string { return fmt.Sprintf(format, stem) }
 	generated := !v.given()
 	switch topology.Role(v.role) {
 	case topology.JoinThis, topology.JoinOther:
@@ -34,28 +36,28 @@ func keepingStore(v *vertex) (call, text string) {
 			if v.role == string(topology.JoinOther) {
 				side = "Other"
 			}
-			return quoted(`StreamJoined.with`+side+`StoreSupplier(Stores.persistentWindowStore("%s", …, true))`, v.name),
+			return fmt.Sprintf(`StreamJoined.with`+side+`StoreSupplier(Stores.persistentWindowStore("%s", …, true))`, v.name),
 				"keeps the name: retention and window size are those of the JoinWindows, and duplicates are retained"
 		}
-		return quoted(`StreamJoined.withStoreName("%s")`, joinStem(v.name)), "keeps the name"
+		return fmt.Sprintf(`StreamJoined.withStoreName("%s")`, joinStem(v.name)), "keeps the name"
 	case topology.JoinShared:
 		if generated {
 			return "", "no call gives the name " + v.name + ": StreamJoined derives others from names that are given"
 		}
-		return quoted(`StreamJoined.withStoreName("%s")`, joinStem(v.name)), "keeps the name"
+		return fmt.Sprintf(`StreamJoined.withStoreName("%s")`, joinStem(v.name)), "keeps the name"
 	case topology.Suppression:
 		if stem, ok := strings.CutSuffix(v.name, "-store"); ok && !generated {
-			return quoted(`Suppressed.withName("%s")`, stem), "keeps the name"
+			return fmt.Sprintf(`Suppressed.withName("%s")`, stem), "keeps the name"
 		}
 		return "", "no call gives the name " + v.name + ": Suppressed.withName puts -store behind the name"
 	case topology.FKSubscription:
 		if stem, ok := strings.CutSuffix(v.name, "-subscription-store"); ok {
-			return quoted(`TableJoined.as("%s")`, stem), "keeps the name"
+			return fmt.Sprintf(`TableJoined.as("%s")`, stem), "keeps the name"
 		}
 		return "", "no call gives the name " + v.name + ": TableJoined.as puts -subscription-store behind the name"
 	case topology.GraceBuffer:
 		if stem, ok := strings.CutSuffix(v.name, "-Buffer"); ok {
-			return quoted(`Joined.as("%s")`, stem), "keeps the name"
+			return fmt.Sprintf(`Joined.as("%s")`, stem), "keeps the name"
 		}
 	}
 	if generated || v.role != "" {
@@ -63,9 +65,9 @@ func keepingStore(v *vertex) (call, text string) {
 		if generated {
 			text += "; a generated name may be given by hand"
 		}
-		return quoted(`Materialized.as("%s")`, v.name), text
+		return fmt.Sprintf(materialized, v.name), text
 	}
-	return quoted(`Materialized.as("%s")`, v.name), "keeps the name (with the Processor API, the name in its StoreBuilder)"
+	return fmt.Sprintf(materialized, v.name), "keeps the name (with the Processor API, the name in its StoreBuilder)"
 }
 
 // joinStem is the name that was given to a stream-stream join's stores.
@@ -116,9 +118,12 @@ func givenCall(v *vertex, stem string) string {
 	return fmt.Sprintf(`Grouped.as("%s"), Joined.as, or Repartitioned.as`, stem)
 }
 
+// howToDrain is the note beside drain fixes.
+const howToDrain = "to drain: stop what writes the input topics, wait until the group's lag is 0 on them and on the internal topics, then stop the old version and start the new one"
+
 // drain adds the way that always works for records in flight.
 func (d *differ) drain(it *Item, v *vertex) {
-	it.fix("drain", "", fmt.Sprintf("drain it: stop what writes the input topics, wait until the group's lag is 0 on them and on %s, then stop the old version and start the new one", d.oldNames.full(v.name)))
+	it.fix("drain", "", fmt.Sprintf("drain %s before the new version starts", d.oldNames.full(v.name)))
 }
 
 // replay adds how to be ready for a replay that nothing avoids.

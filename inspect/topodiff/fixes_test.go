@@ -1,6 +1,7 @@
 package topodiff
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,47 @@ func TestKeeping(t *testing.T) {
 		if call, text := keepingStore(v); call != c.call || text == "" {
 			t.Errorf("%s: %s (%s)", c.name, call, text)
 		}
+	}
+}
+
+// TestCallsKeepNames: what Kafka Streams itself makes of the calls. The texts are
+// its own, for one application as it is, with a filter in front, and with the
+// calls that the comparison of these two told (testdata/dsl/Shapes.java).
+func TestCallsKeepNames(t *testing.T) {
+	text := func(name string) string {
+		b, err := os.ReadFile("testdata/dsl/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	told := diff(t, text("base.txt"), text("shifted.txt"), Options{})
+	done := diff(t, text("base.txt"), text("pinned.txt"), Options{})
+	if told.Losses != 20 || len(told.Stores)+len(told.Topics) != 20 || len(done.Stores)+len(done.Topics) != 20 {
+		t.Fatalf("%d losses of\n%s", told.Losses, short(told))
+	}
+	program := text("Shapes.java")
+	now := map[string]Change{}
+	for _, items := range [][]Item{done.Stores, done.Topics} {
+		for i := range items {
+			now[items[i].Name()] = items[i].Change
+		}
+	}
+	for _, items := range [][]Item{told.Stores, told.Topics} {
+		for i := range items {
+			it := &items[i]
+			call := it.Fixes[0].Call
+			if kept := now[it.Name()] == Kept; kept != (call != "") {
+				t.Errorf("%s: %q, and it is %s", it.Name(), call, now[it.Name()])
+			}
+			if name, _, _ := strings.Cut(strings.TrimSuffix(it.Name(), "-repartition"), "-store-"); call != "" && !strings.Contains(program, name) {
+				t.Errorf("%s is not in the program", name)
+			}
+		}
+	}
+	// A processor takes a number with a name, too.
+	if r := diff(t, text("base.txt"), text("named.txt"), Options{}); r.Losses != 20 {
+		t.Errorf("with a named filter: %d losses", r.Losses)
 	}
 }
 

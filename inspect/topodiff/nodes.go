@@ -93,17 +93,13 @@ func (d *differ) notes() {
 	if d.toggled() {
 		note("only repartitioning changed: was topology.optimization switched on or off?")
 	}
-	named := false
-	for _, items := range [][]Item{d.r.Stores, d.r.Topics} {
-		for i := range items {
-			for _, f := range items[i].Fixes {
-				named = named || f.Kind == "name" && f.Call != ""
-			}
-		}
+	drains := func(it Item) bool {
+		return slices.ContainsFunc(it.Fixes, func(f Fix) bool { return f.Kind == "drain" })
 	}
-	if named {
-		note("names shift numbers: what is given a name takes none, so later generated names may change; give all names of this list in one release, and compare again")
+	if slices.ContainsFunc(d.r.Topics, drains) {
+		note(howToDrain)
 	}
+	d.shiftNotes(note)
 }
 
 // toggled says whether the two differ in repartition topics and what belongs to

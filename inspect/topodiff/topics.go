@@ -60,7 +60,7 @@ func (d *differ) oldTopic(o int32) Item {
 		d.drain(&it, v)
 	}
 	if also := d.newReaders(v, w); len(also) > 0 {
-		it.effect(ReadersChange, Warning, fmt.Sprintf("%s read it now and read another topic before: what is in flight here may have reached them already, and counts twice", someOf(also)))
+		it.effect(ReadersChange, Warning, fmt.Sprintf("%s get its records now and got them another way before: what is in flight may have reached them already, and counts twice", someOf(also)))
 		if len(it.Fixes) == 0 {
 			d.drain(&it, v)
 		}
@@ -88,30 +88,40 @@ func (d *differ) topicTakesOver(it *Item, n int32) {
 	}
 }
 
-// newReaders are the nodes that a topic feeds now and another internal topic
-// fed before, by their new names.
+// newReaders are the nodes that a topic feeds now and something else fed
+// before, by their new names.
 func (d *differ) newReaders(v, w *vertex) []string {
 	var out []string
 	for _, s := range w.out {
 		for _, j := range d.new.v[s].out {
-			i := d.toOld[j]
-			if i < 0 {
-				continue
-			}
-			fed, elsewhere := false, false
-			for _, p := range d.old.v[i].in {
-				for _, t := range d.old.v[p].in {
-					fed = fed || &d.old.v[t] == v
-					elsewhere = elsewhere || d.old.v[t].kind == internal
-				}
-			}
-			if elsewhere && !fed {
+			if i := d.toOld[j]; i >= 0 && !d.old.fedBy(i, v) {
 				out = append(out, d.new.v[j].name)
 			}
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// fedBy says whether records get from a topic to a node, with no other topic
+// in between.
+func (g *graph) fedBy(node int32, topic *vertex) bool {
+	seen := map[int32]bool{}
+	todo := []int32{node}
+	for len(todo) > 0 {
+		i := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, j := range g.v[i].in {
+			if &g.v[j] == topic {
+				return true
+			}
+			if g.v[j].isNode() && !seen[j] {
+				seen[j] = true
+				todo = append(todo, j)
+			}
+		}
+	}
+	return false
 }
 
 // readers are the numbers of the sub-topologies that read a topic.
