@@ -8,8 +8,8 @@
 // makes (topics.go). Rules about names are in inspect/lint.
 //
 // A way through: parse.go cuts a text into lines, unwrap.go takes off what is
-// around them, line.go says what one line is, parser.go puts them together,
-// check.go looks for what is missing, results.go keeps what was printed last.
+// around them, line.go says what one line is, parser.go and nodes.go put them
+// together, check.go looks for what is missing, results.go keeps what was printed last.
 //
 // Grammar: PI/InternalTopologyBuilder.TopologyDescription and its nested
 // Subtopology, Source, Processor, Sink and GlobalStore, of Kafka 1.0 to 4.4;

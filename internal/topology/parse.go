@@ -31,10 +31,13 @@ type Options struct {
 // A text cut exactly between two sub-topologies looks whole, unless a
 // repartition topic misses its other end.
 func Parse(r io.Reader, o Options) (*Model, error) {
-	if o.Log {
-		return parseLog(r, o)
+	in := bufio.NewReaderSize(r, 64<<10)
+	mark, _ := in.Peek(2)
+	order := utf16Order(mark)
+	if o.Log && order == nil {
+		return parseLog(in, o)
 	}
-	b, err := io.ReadAll(io.LimitReader(r, maxText+1))
+	b, err := io.ReadAll(io.LimitReader(in, maxText+1))
 	if err != nil {
 		return nil, op.Errorf(op.Failed, "read topology: %w", err)
 	}
@@ -42,12 +45,16 @@ func Parse(r io.Reader, o Options) (*Model, error) {
 		return nil, op.Errorf(op.Usage, "the text is longer than %d MiB: not a topology", maxText>>20).
 			WithTry("--from-log reads a log of any length")
 	}
+	if order != nil {
+		b = fromUTF16(b, order)
+	}
 	return ParseText(string(b), o)
 }
 
 // ParseText is Parse of a string.
 func ParseText(text string, o Options) (*Model, error) {
 	p := newParser(o)
+	text = strings.TrimPrefix(text, "\ufeff")
 	if values := unwrapJSON(text, 1); values != nil {
 		for _, docs := range values {
 			p.documents(docs)

@@ -177,6 +177,15 @@ func TestErrors(t *testing.T) {
 		"no arrow":       {"Topologies:\n   Sub-topology: 0\n    Source: a (topics: [t])\n      --> b\n    Processor: b (stores: [s])\n      --", "line 5: \"b\" has no --> line"},
 		"half an arrow":  {"Topologies:\n   Sub-topology: 0\n    Source: a (topics: [t])\n      --> b,", "line 4: \"--> b,\" names no node"},
 		"end missing":    {"Topologies:\n   Sub-topology: 0\n    Source: a (topics: [t])\n      --> b", "line 4: \"a\" --> \"b\", and no line says what \"b\" is"},
+		"no arrow back":  {"Sub-topology: 0\nSource: a (topics: [t])\n--> b, c\nProcessor: b (stores: [])\n--> none\n<-- a\nProcessor: c (stores: [])\n--> none\n", "line 7: \"c\" has no <-- line"},
+		"arrow alone":    {"Sub-topology: 0\n--> b\n", "line 2: an arrow below no node"},
+		"other place":    {"Sub-topology: 0\nSource: a (topics: [t])\n--> b\nSub-topology: 1\nSource: b (topics: [u])\n--> none\n", "line 3: \"a\" of sub-topology 0 --> \"b\", which is in sub-topology 1"},
+		"node twice":     {"Sub-topology: 0\nSource: a (topics: [t])\n--> none\nSource: a (topics: [u])\n--> none\n", "line 4: \"a\" is there already, in line 2"},
+		"reader missing": {"Sub-topology: 0\nSource: a (topics: [t])\n--> b\nSink: b (topic: KSTREAM-TOTABLE-0000000009-repartition)\n<-- a\n", "line 4: repartition topic \"KSTREAM-TOTABLE-0000000009-repartition\" is written but never read"},
+		"writer missing": {"Sub-topology: 0\nSource: a (topics: [KTABLE-FK-JOIN-SUBSCRIPTION-RESPONSE-0000000029-topic])\n--> none\n", "is read but never written"},
+		"next begins":    {"Sub-topology: 0\nSource: a (topics: [t])\n--> none\nTopologies:\n", "line 4: no sub-topology below \"Topologies:\""},
+		"header only":    {"Topologies:\n ", "no \"Sub-topology: N\" line"},
+		"no store":       {"Sub-topologies:\nGlobal Stores:\n  GlobalStore: a (topic: t)\n      --> b (st", "line 4: global store \"a\" has no store"},
 		"start missing":  {"  Sub-topology: 1\n    Source: a (topics: [t])\n      --> none", "sub-topology 0 is missing"},
 		"wrong pair":     {"Sub-topology: 0\nSource: a (stores: [t])", "line 2: a source with \"stores\""},
 		"huge number":    {"Sub-topology: 99999999999\nSource: a (topics: [t])", "line 1: sub-topology number 99999999999"},
@@ -218,5 +227,24 @@ func TestCutAnywhere(t *testing.T) {
 				t.Errorf("cut at %d: sub-topology %d has %d nodes, want an error or %d", cut, s.ID, n, full[s.ID])
 			}
 		}
+	}
+}
+
+func TestPlaceAndApplicationID(t *testing.T) {
+	_, err := ParseText("Sub-topology: 0\nSource: a (topics: [t", Options{File: "orders.txt"})
+	if err == nil || !strings.HasPrefix(err.Error(), "orders.txt:2: source \"a\" has no closing parenthesis") {
+		t.Errorf("%v", err)
+	}
+	_, err = ParseText("hello", Options{File: "orders.txt"})
+	if err == nil || !strings.HasPrefix(err.Error(), "orders.txt: no topology in the text that begins") {
+		t.Errorf("%v", err)
+	}
+	m, err := ParseText(read(t, "10.txt"), Options{ApplicationID: "mine"})
+	if err != nil || m.Topologies[0].ApplicationID != "mine" {
+		t.Errorf("%v, %+v: what is given goes before what the JSON says", err, m)
+	}
+	_, err = Parse(strings.NewReader(strings.Repeat("x", maxText+1)), Options{})
+	if op.KindOf(err) != op.Usage || !strings.Contains(err.Error(), "longer than 64 MiB") {
+		t.Errorf("%v", err)
 	}
 }

@@ -1,11 +1,14 @@
 package topology
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"sstool/internal/op"
 )
@@ -95,6 +98,7 @@ func TestWrappings(t *testing.T) {
 		"broker":          strings.NewReplacer("  Sub-topology: 1", "   Sub-topology: 1", "[a, b]", "[b, a]").Replace(plain) + "\n",
 		"json string":     quoted(plain),
 		"json array":      "[" + quoted(plain) + "]",
+		"json marked":     "\ufeff[" + quoted(plain) + "]",
 		"json object":     `{"status": "ok", "nested": {"topology": ` + quoted(plain) + `}, "more": [1, null]}`,
 		"json lines":      `{"level":"INFO","message":"starting"}` + "\n" + `{"level":"INFO","message":` + quoted(plain) + "}\n",
 		"json log":        "starting\n" + `{"level":"INFO","message":` + quoted(plain) + "}\n",
@@ -112,6 +116,23 @@ func TestWrappings(t *testing.T) {
 				t.Errorf("got\n%s", Print(got))
 			}
 		})
+	}
+}
+
+// TestUTF16 reads what PowerShell's > writes.
+func TestUTF16(t *testing.T) {
+	text := strings.ReplaceAll(version("a"), "gproc", "größe😀")
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		b := order.AppendUint16(nil, 0xfeff)
+		for _, u := range utf16.Encode([]rune(strings.ReplaceAll(text, "\n", "\r\n"))) {
+			b = order.AppendUint16(b, u)
+		}
+		for _, log := range []bool{false, true} {
+			m, err := Parse(bytes.NewReader(b), Options{Log: log})
+			if err != nil || len(m.Problems) > 0 || topics(m) != "1:a" || m.Topologies[0].Index()["größe😀"] == nil {
+				t.Errorf("%v: %v, %+v", order, err, m)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"html"
@@ -8,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // document is one text inside JSON, the line of the file it stands in, and the
@@ -166,6 +169,33 @@ func unwrapLine(s string, yield func(string)) {
 		}
 	}
 	yield(s)
+}
+
+// utf16Order is the byte order that a byte order mark tells, or nil: a shell of
+// Windows writes what a program prints as UTF-16.
+func utf16Order(mark []byte) binary.ByteOrder {
+	switch string(mark) {
+	case "\xff\xfe":
+		return binary.LittleEndian
+	case "\xfe\xff":
+		return binary.BigEndian
+	}
+	return nil
+}
+
+func fromUTF16(b []byte, order binary.ByteOrder) []byte {
+	out := make([]byte, 0, len(b))
+	for len(b) >= 2 {
+		r := rune(order.Uint16(b))
+		b = b[2:]
+		if utf16.IsSurrogate(r) && len(b) >= 2 {
+			if pair := utf16.DecodeRune(r, rune(order.Uint16(b))); pair != utf8.RuneError {
+				r, b = pair, b[2:]
+			}
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return out
 }
 
 func ascii(s string) bool {
