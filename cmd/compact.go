@@ -142,6 +142,9 @@ func (f *compactFlags) find(ctx context.Context, path string) ([]migrate.Compact
 	if err := tree.Keep(f.stores, f.tasks); err != nil {
 		return nil, err
 	}
+	if err := tree.Readable(); err != nil {
+		return nil, err
+	}
 	var out []migrate.CompactStore
 	for _, s := range tree.Stores() {
 		c := migrate.CompactStore{Task: s.Task.Name, Name: s.Name}

@@ -59,6 +59,8 @@ type Task struct {
 	Files    []string // plain files in the directory: .checkpoint, *.position, …
 	Odd      []Odd
 
+	unread bool // part of it may not be read
+
 	names []nameOnDisk // of all stores in the directory, those that were not asked for too
 }
 
@@ -66,6 +68,11 @@ type Task struct {
 type nameOnDisk struct {
 	name      string
 	segmented bool
+}
+
+// holds says whether what is odd lies in the task's directory.
+func (t *Task) holds(o Odd) bool {
+	return t.Dir != "" && (o.Path == t.Dir || strings.HasPrefix(o.Path, t.Dir+string(filepath.Separator)))
 }
 
 // Global says whether the task is global/.
@@ -125,7 +132,7 @@ func Find(ctx context.Context, path string) (*Tree, error) {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			kind = op.NotFound
 		}
-		return nil, &op.Error{Kind: kind, What: path, Err: errors.New(cause(err))}
+		return nil, &op.Error{Kind: kind, What: path, Err: bare(err)}
 	}
 	w := &walk{ctx: ctx, tree: &Tree{Path: abs}}
 	if !st.IsDir() {
@@ -138,15 +145,30 @@ func Find(ctx context.Context, path string) (*Tree, error) {
 		return nil, err
 	}
 	w.tree.sort()
+	for _, a := range w.tree.Apps {
+		for _, t := range a.Tasks {
+			t.unread = slices.ContainsFunc(w.tree.Unreadable, t.holds)
+		}
+	}
 	if len(w.tree.Apps) == 0 {
 		if len(w.tree.Unreadable) > 0 {
 			return nil, op.Errorf(op.Failed, "nothing readable under %s: %s: %s", path, w.tree.Unreadable[0].Path, w.tree.Unreadable[0].What).
-				WithTry(cureRights)
+				WithTry(op.TryRights)
 		}
 		return nil, op.Errorf(op.NotFound, "no store and no application under %s", path).
 			WithTry("give a state directory, an application's or a task's directory, a store, or an .sst file")
 	}
 	return w.tree, nil
+}
+
+// Readable is an error when directories could not be read, so that there may be
+// more than the tree has.
+func (t *Tree) Readable() error {
+	if len(t.Unreadable) == 0 {
+		return nil
+	}
+	first := t.Unreadable[0]
+	return op.Errorf(op.Failed, "%s: cannot be read: %s", first.Path, first.What).WithTry(op.TryRights)
 }
 
 func (t *Tree) sort() {
@@ -192,6 +214,9 @@ func (t *Tree) Keep(stores, tasks []string) error {
 	left := 0
 	for _, a := range t.Apps {
 		for _, k := range a.Tasks {
+			if len(tasks) > 0 && !slices.Contains(tasks, k.Name) {
+				t.Unreadable = slices.DeleteFunc(t.Unreadable, k.holds)
+			}
 			k.Stores = slices.DeleteFunc(k.Stores, func(s *Store) bool {
 				return len(stores) > 0 && !slices.Contains(stores, s.Name) || len(tasks) > 0 && !slices.Contains(tasks, k.Name)
 			})

@@ -54,15 +54,17 @@ func (w *walk) unreadable(path string, err error) {
 	if os.IsNotExist(err) {
 		return // removed while we looked: a running application does that
 	}
-	w.tree.Unreadable = append(w.tree.Unreadable, Odd{path, cause(err)})
+	if odd := (Odd{path, bare(err).Error()}); !slices.Contains(w.tree.Unreadable, odd) {
+		w.tree.Unreadable = append(w.tree.Unreadable, odd)
+	}
 }
 
-// cause is an error of the operating system without the path.
-func cause(err error) string {
+// bare is an error of the operating system without the path.
+func bare(err error) error {
 	if p, ok := err.(*os.PathError); ok {
-		return p.Err.Error()
+		return p.Err
 	}
-	return err.Error()
+	return err
 }
 
 // directory decides what the path itself is. Its place above is told from the

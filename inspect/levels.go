@@ -103,7 +103,7 @@ func InspectLevels(ctx context.Context, o LevelsOptions, sink op.Sink) (*Levels,
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	all, err := o.Select.locate(ctx)
+	all, unread, err := o.Select.locate(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func InspectLevels(ctx context.Context, o LevelsOptions, sink op.Sink) (*Levels,
 	shapes := make([][]FamilyShape, len(all))
 	meter := newFileMeter(sink, "databases", int64(len(all)))
 	var retried atomic.Int64
-	res.Problems, err = eachDatabase(ctx, all, o.Parallel, &retried, func(i int, d *opened) (problems []FileProblem) {
+	problems, err := eachDatabase(ctx, all, o.Parallel, &retried, func(i int, d *opened) (problems []FileProblem) {
 		if d.db.Version == nil {
 			return []FileProblem{{Path: d.Database, What: "levels unknown, no MANIFEST tells them", fatal: true, kind: op.Partial}}
 		}
@@ -122,6 +122,7 @@ func InspectLevels(ctx context.Context, o LevelsOptions, sink op.Sink) (*Levels,
 	if err != nil {
 		return nil, err
 	}
+	res.Problems = append(unread, problems...)
 	if n := retried.Load(); n > 0 {
 		res.Notes = append(res.Notes, retriedNote(n))
 	}

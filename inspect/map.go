@@ -73,14 +73,14 @@ func MapPath(ctx context.Context, o MapOptions, sink op.Sink) (*Map, error) {
 			if f := facts[factKey{d.Dir, d.Only}]; f.err != nil {
 				cure := ""
 				if errors.Is(f.err, fs.ErrPermission) {
-					cure = cureRights
+					cure = op.TryRights
 				}
 				m.Unreadable = append(m.Unreadable, Remark{Problem, f.err.Error(), d.Dir, cure})
 			}
 		}
 	}
 	for _, u := range t.Unreadable {
-		m.Unreadable = append(m.Unreadable, Remark{Problem, "cannot be read: " + u.What, u.Path, cureRights})
+		m.Unreadable = append(m.Unreadable, Remark{Problem, "cannot be read: " + u.What, u.Path, op.TryRights})
 	}
 	for _, u := range t.Odd {
 		m.Remarks = append(m.Remarks, Remark{Note, u.What, u.Path, ""})
@@ -95,9 +95,6 @@ func MapPath(ctx context.Context, o MapOptions, sink op.Sink) (*Map, error) {
 	m.sum()
 	return m, ctx.Err()
 }
-
-// cureRights is for what may not be read.
-const cureRights = "run it as the user the application runs as, or as a member of its group"
 
 // factKey names a database in the facts.
 type factKey struct{ dir, only string }
@@ -169,7 +166,7 @@ func mapApp(a *App, facts map[factKey]*dbFacts, o MapOptions, filtered bool) (Ma
 			k.Others = otherLines(offsets[t], m.Stores[len(m.Stores)-len(t.Stores):])
 		}
 		if offsets[t].err != nil {
-			k.Unread = offsets[t].err.Error()
+			k.Unread, k.unreadTry = offsets[t].err.Error(), checkpointTry(offsets[t].err)
 		}
 		k.Remarks = taskRemarks(t, offsets[t], filtered)
 		m.Size += k.Size

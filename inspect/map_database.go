@@ -192,7 +192,11 @@ func (f *dbFacts) table(ff *familyFacts, path string) error {
 	t, err := lsm.OpenTableFile(path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) && !f.said(filepath.Base(path)) {
-			f.problems = append(f.problems, lsm.Problem{File: filepath.Base(path), What: "cannot be read", Err: err, Cure: "restore the store from its changelog"})
+			cure := "restore the store from its changelog"
+			if errors.Is(err, fs.ErrPermission) {
+				cure = op.TryRights
+			}
+			f.problems = append(f.problems, lsm.Problem{File: filepath.Base(path), What: "cannot be read", Err: err, Cure: cure})
 		}
 		return err
 	}

@@ -43,7 +43,7 @@ func lockHolder(path string) MapLock {
 	}
 	f, _, ferr := op.OpenFile(path)
 	if ferr != nil {
-		return MapLock{Why: "not in /proc/locks, and the file cannot be opened: " + cause(ferr)}
+		return MapLock{Why: "not in /proc/locks, and the file cannot be opened: " + bare(ferr).Error()}
 	}
 	defer f.Close()
 	q := unix.Flock_t{Type: unix.F_WRLCK}

@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,7 +12,7 @@ import (
 )
 
 // storeRemarks says what is wrong with a store, or worth knowing.
-func storeRemarks(s *Store, m *MapStore, told toldStore, dbs []*dbFacts, lock MapLock) []Remark {
+func storeRemarks(s *Store, m *MapStore, told toldStore, files *taskOffsets, dbs []*dbFacts, lock MapLock) []Remark {
 	var out []Remark
 	say := func(level, where, cure, format string, args ...any) {
 		out = append(out, Remark{level, fmt.Sprintf(format, args...), where, cure})
@@ -36,7 +38,7 @@ func storeRemarks(s *Store, m *MapStore, told toldStore, dbs []*dbFacts, lock Ma
 	if m.Status != nil && *m.Status == "unclean" {
 		say(Warning, "", "under exactly-once plan for a restore from the changelog (sstool restore --measure says how long)", "%s", m.StatusWhy)
 	}
-	return append(out, offsetRemarks(s, m, told, held)...)
+	return append(out, offsetRemarks(s, m, told, files, held)...)
 }
 
 // databaseRemarks are what a database's files say.
@@ -86,7 +88,7 @@ func familyRemarks(m *MapStore) []Remark {
 }
 
 // offsetRemarks are about how far the store says it has come.
-func offsetRemarks(s *Store, m *MapStore, told toldStore, held bool) []Remark {
+func offsetRemarks(s *Store, m *MapStore, told toldStore, files *taskOffsets, held bool) []Remark {
 	var out []Remark
 	if m.Offsets.KeptIn == KeptInBoth && !slices.Contains(s.Task.Files, streams.CheckpointFile+"_"+s.Name) {
 		out = append(out, Remark{Note, "offset in both .checkpoint and the offsets family: " + m.Offsets.Why, "", ""})
@@ -109,7 +111,7 @@ func offsetRemarks(s *Store, m *MapStore, told toldStore, held bool) []Remark {
 				"compare with the changelog (sstool restore --measure)"})
 		}
 	}
-	if m.Offsets.KeptIn == KeptNowhere && told.Unlogged == "" && told.TopicNote == "" && m.Entries > 0 && s.Task.Name != "" {
+	if m.Offsets.KeptIn == KeptNowhere && !errors.Is(files.err, fs.ErrPermission) && told.Unlogged == "" && told.TopicNote == "" && m.Entries > 0 && s.Task.Name != "" {
 		out = append(out, Remark{Warning, "rows, but no offset (" + m.Offsets.Why + "): it is restored from the start, and exactly-once wipes the task first", "", ""})
 	}
 	return out
@@ -143,12 +145,12 @@ func divisorBut(dbs []Database, but int) int64 {
 	return max(d, -d)
 }
 
-// taskRemarks are about a task's directory. Of a filtered tree the missing
-// stores mean nothing.
+// taskRemarks are about a task's directory. Of a filtered tree, and where a
+// directory could not be read, the missing stores mean nothing.
 func taskRemarks(t *Task, o *taskOffsets, filtered bool) []Remark {
 	var out []Remark
 	if o.err != nil {
-		out = append(out, Remark{Problem, o.err.Error(), t.Dir, cureCheckpoint})
+		out = append(out, Remark{Problem, o.err.Error(), t.Dir, checkpointTry(o.err)})
 	}
 	for _, w := range o.warnings {
 		out = append(out, Remark{Warning, w, t.Dir, ""})
@@ -156,7 +158,7 @@ func taskRemarks(t *Task, o *taskOffsets, filtered bool) []Remark {
 	for _, odd := range t.Odd {
 		out = append(out, Remark{Note, odd.What, odd.Path, ""})
 	}
-	if len(t.Stores) == 0 && t.Name != "" && !filtered {
+	if len(t.Stores) == 0 && t.Name != "" && !filtered && !t.unread {
 		out = append(out, Remark{Note, "task directory without a store: left by a clean-up, harmless", t.Dir, ""})
 	}
 	for _, name := range t.Files {

@@ -48,9 +48,11 @@ type MapTask struct {
 	Size   int64  `json:"size_bytes"`
 	// Others are lines of .checkpoint for which there is no store here: of
 	// stores in memory (upgrade.from writes them), or of stores that are gone.
-	Others  []MapOffset `json:"other_offsets"`
-	Unread  string      `json:"checkpoint_error"` // why .checkpoint could not be read; ""
-	Remarks []Remark    `json:"remarks"`
+	Others []MapOffset `json:"other_offsets"`
+	Unread string      `json:"checkpoint_error"` // why .checkpoint could not be read; ""
+
+	unreadTry string   // the next step then
+	Remarks   []Remark `json:"remarks"`
 }
 
 // MapStore is one store of one task.

@@ -32,7 +32,7 @@ func mapStore(s *Store, facts map[factKey]*dbFacts, told toldStore, files *taskO
 	m.Status, m.StatusWhy = storeStatus(dbs, lock)
 	m.Position = storePosition(s, files, dbs)
 	m.Oldest, m.OldestWhy = oldestKafka(&m)
-	m.Remarks = storeRemarks(s, &m, told, dbs, lock)
+	m.Remarks = storeRemarks(s, &m, told, files, dbs, lock)
 	return m
 }
 

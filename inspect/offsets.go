@@ -3,7 +3,9 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -52,8 +54,13 @@ const (
 	OffsetUnreadable = "not readable"
 )
 
-// cureCheckpoint is for a .checkpoint file that is damaged.
-const cureCheckpoint = "Kafka Streams does not start on it; restore the task afresh"
+// checkpointTry is the next step when a .checkpoint file could not be read.
+func checkpointTry(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return op.TryRights
+	}
+	return "Kafka Streams does not start on it; restore the task afresh"
+}
 
 // OffsetsPath puts both homes of every offset side by side.
 func OffsetsPath(ctx context.Context, o MapOptions, sink op.Sink) (*Offsets, error) {
@@ -74,7 +81,7 @@ func OffsetsPath(ctx context.Context, o MapOptions, sink op.Sink) (*Offsets, err
 			}
 			if t.Unread != "" {
 				out.Rows = append(out.Rows, OffsetRow{App: a.ID, Task: t.Task, Verdict: OffsetUnreadable, Why: t.Unread})
-				out.Unreadable = append(out.Unreadable, Remark{Problem, t.Unread, t.Dir, cureCheckpoint})
+				out.Unreadable = append(out.Unreadable, Remark{Problem, t.Unread, t.Dir, t.unreadTry})
 			}
 		}
 	}

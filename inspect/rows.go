@@ -101,6 +101,9 @@ func OpenRows(ctx context.Context, o RowsOptions) (*Rows, error) {
 	if err := tree.Keep(names, o.Tasks); err != nil {
 		return nil, err
 	}
+	if err := tree.Readable(); err != nil {
+		return nil, err
+	}
 	stores := tree.Stores()
 	if err := oneStore(o, stores); err != nil {
 		return nil, err

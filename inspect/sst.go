@@ -95,14 +95,15 @@ type SSTFile struct {
 // What is corrupt is told in Problems; the result is complete all the same.
 func InspectSST(ctx context.Context, o SSTOptions, sink op.Sink) (*SSTFiles, error) {
 	var all []located
+	res := &SSTFiles{}
 	for _, sel := range o.Select {
-		some, err := sel.locate(ctx)
+		some, unread, err := sel.locate(ctx)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, some...)
+		res.Problems = append(res.Problems, unread...)
 	}
-	res := &SSTFiles{}
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
 	found := make([][]SSTFile, len(all))

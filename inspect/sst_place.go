@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -50,6 +51,8 @@ func problemOf(path string, err error) FileProblem {
 	p := FileProblem{Path: path, What: strings.TrimPrefix(err.Error(), path+": "), fatal: true, kind: op.KindOf(err)}
 	if tries := op.Tries(err); len(tries) > 0 {
 		p.Cure = tries[0]
+	} else if errors.Is(err, fs.ErrPermission) {
+		p.Cure = op.TryRights
 	}
 	return p
 }
@@ -61,13 +64,15 @@ func Failed(problems []FileProblem) []FileProblem {
 }
 
 // Worst is the kind that stands for all the problems: corrupt before anything
-// else, partial when they differ.
+// else, partial when they differ and where the others could be read.
 func Worst(problems []FileProblem) op.Kind {
 	kind := op.Partial
 	for i, p := range problems {
 		switch {
 		case p.kind == op.Corrupt:
 			return op.Corrupt
+		case p.kind == op.Failed:
+			kind = op.Partial
 		case i == 0:
 			kind = p.kind
 		case p.kind != kind:
@@ -96,19 +101,24 @@ type located struct {
 	only string // the one file that is meant, or ""
 }
 
-// locate finds the databases of a selection. A directory or a file that Find
-// does not know may still be RocksDB's, with names of another system.
-func (s Selection) locate(ctx context.Context) ([]located, error) {
+// locate finds the databases of a selection, and what of its path could not be
+// searched for them. A directory or a file that Find does not know may still be
+// RocksDB's, with names of another system.
+func (s Selection) locate(ctx context.Context) ([]located, []FileProblem, error) {
 	tree, err := Find(ctx, s.Path)
 	if err != nil {
 		if l, ok := foreign(s.Path); ok && len(s.Stores)+len(s.Tasks)+len(s.Kinds) == 0 {
 			l.keys, l.values = s.Key, s.Value
-			return []located{l}, nil
+			return []located{l}, nil, nil
 		}
-		return nil, err
+		return nil, nil, err
 	}
 	if err := tree.Keep(s.Stores, s.Tasks); err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	var unread []FileProblem
+	for _, u := range tree.Unreadable {
+		unread = append(unread, FileProblem{Path: u.Path, What: "cannot be read: " + u.What, Cure: op.TryRights, fatal: true, kind: op.Partial})
 	}
 	kinds := storeKinds(ctx, tree)
 	var out []located
@@ -129,9 +139,9 @@ func (s Selection) locate(ctx context.Context) ([]located, error) {
 		}
 	}
 	if len(out) == 0 && len(s.Kinds) > 0 {
-		return nil, op.Errorf(op.NotFound, "no store of kind %s there, as far as kinds are certain", strings.Trim(fmt.Sprint(s.Kinds), "[]"))
+		return nil, nil, op.Errorf(op.NotFound, "no store of kind %s there, as far as kinds are certain", strings.Trim(fmt.Sprint(s.Kinds), "[]"))
 	}
-	return out, nil
+	return out, unread, nil
 }
 
 // kindKey is a store of an application, in all tasks.

@@ -42,10 +42,11 @@ func ScanSST(ctx context.Context, o SSTScanOptions, fn func(*SSTEntry) error) (*
 	res := &SSTScan{}
 	var retried atomic.Int64
 	for _, sel := range o.Select {
-		all, err := sel.locate(ctx)
+		all, unread, err := sel.locate(ctx)
 		if err != nil {
 			return res, err
 		}
+		res.Problems = append(res.Problems, unread...)
 		var failed error
 		problems, err := eachDatabase(ctx, all, 1, &retried, func(_ int, d *opened) []FileProblem {
 			for _, f := range d.files() {

@@ -164,7 +164,7 @@ func InspectTombstones(ctx context.Context, o TombstonesOptions, sink op.Sink) (
 	if o.Ranges == 0 {
 		o.Ranges = 5
 	}
-	all, err := o.Select.locate(ctx)
+	all, unread, err := o.Select.locate(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func InspectTombstones(ctx context.Context, o TombstonesOptions, sink op.Sink) (
 	obsolete := make([]Obsolete, len(all))
 	meter := newFileMeter(sink, "entries", 0)
 	var retried atomic.Int64
-	res.Problems, err = eachDatabase(ctx, all, o.Parallel, &retried, func(i int, d *opened) (problems []FileProblem) {
+	problems, err := eachDatabase(ctx, all, o.Parallel, &retried, func(i int, d *opened) (problems []FileProblem) {
 		found[i], obsolete[i] = nil, Obsolete{}
 		obsolete[i].add(d.db)
 		families := []*lsm.Family{nil} // the live set is unknown
@@ -195,6 +195,7 @@ func InspectTombstones(ctx context.Context, o TombstonesOptions, sink op.Sink) (
 	if err != nil {
 		return nil, err
 	}
+	res.Problems = append(unread, problems...)
 	res.Families = slices.Concat(found...)
 	for _, x := range obsolete {
 		res.Obsolete.Files += x.Files

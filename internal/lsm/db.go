@@ -1,7 +1,9 @@
 package lsm
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,8 +98,11 @@ func OpenDB(dir string) (*DB, error) {
 	}
 }
 
-// report adds a problem.
+// report adds a problem. What may not be read is not damaged.
 func (d *DB) report(file, what string, err error, cure string) {
+	if errors.Is(err, fs.ErrPermission) {
+		cure = op.TryRights
+	}
 	d.Problems = append(d.Problems, Problem{File: file, What: what, Err: err, Cure: cure})
 }
 

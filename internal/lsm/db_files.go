@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sstool/internal/op"
 )
 
 // takeManifest takes the live version that was read through CURRENT or, when
@@ -19,11 +21,7 @@ func (d *DB) takeManifest(l *listing, v Version, err error) {
 	tried := ""
 	if name, cerr := readCurrent(d.Dir); cerr == nil && l.has(name) {
 		tried = name
-		what := "is damaged"
-		if l.sizes[name] == 0 {
-			what = "is empty"
-		}
-		d.report(name, what+", and CURRENT names it: "+unknownLive, err, cureRestore)
+		d.report(name, state(l, name, err)+", and CURRENT names it: "+unknownLive, err, cureRestore)
 	} else {
 		d.report("CURRENT", currentState(l, cerr), err, cureRestore)
 		if len(l.manifests) == 0 {
@@ -34,8 +32,23 @@ func (d *DB) takeManifest(l *listing, v Version, err error) {
 	if !ok {
 		return
 	}
-	d.report(v.Manifest, "is taken instead, the newest that can be read: the live set may be an older one", nil, cureRestore)
+	cure := cureRestore
+	if errors.Is(err, fs.ErrPermission) {
+		cure = op.TryRights
+	}
+	d.report(v.Manifest, "is taken instead, the newest that can be read: the live set may be an older one", nil, cure)
 	d.setVersion(v)
+}
+
+// state is what is wrong with a file that could not be read.
+func state(l *listing, name string, err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "cannot be read"
+	case l.sizes[name] == 0:
+		return "is empty"
+	}
+	return "is damaged"
 }
 
 const unknownLive = "which SST files are live, and on which level, is not known; the files themselves can be read"
@@ -46,6 +59,8 @@ func currentState(l *listing, err error) string {
 		return "is missing"
 	case size == 0:
 		return "is empty"
+	case errors.Is(err, fs.ErrPermission):
+		return "cannot be read"
 	case err == nil:
 		return "names a MANIFEST that does not exist"
 	}
@@ -92,15 +107,7 @@ func (d *DB) checkTorn() {
 		return
 	}
 	d.Remarks = slices.DeleteFunc(d.Remarks, func(s string) bool { return s == d.Version.Manifest+tornManifest })
-	d.report(d.Version.Manifest, fmt.Sprintf("ends inside a record and does not name %s: rows may be lost, the state before that record is shown", few(d.Orphans)), nil, cureRestore)
-}
-
-// few names at most three of many files.
-func few(names []string) string {
-	if len(names) > 3 {
-		return fmt.Sprintf("%s and %d more SST files", strings.Join(names[:3], ", "), len(names)-3)
-	}
-	return strings.Join(names, ", ")
+	d.report(d.Version.Manifest, fmt.Sprintf("ends inside a record and does not name %d of the SST files here: rows may be lost, the state before that record is shown", len(d.Orphans)), nil, cureRestore)
 }
 
 // readOptions reads the newest OPTIONS file that can be read.
@@ -111,11 +118,7 @@ func (d *DB) readOptions(l *listing) {
 			continue // replaced meanwhile
 		}
 		if err != nil {
-			what := "is damaged: what the database is configured for is not known from it"
-			if l.sizes[name] == 0 {
-				what = "is empty: what the database is configured for is not known from it"
-			}
-			d.report(name, what, err, "Kafka Streams does not read it and writes a new one when it opens the store")
+			d.report(name, state(l, name, err)+": what the database is configured for is not known from it", err, "Kafka Streams does not read it and writes a new one when it opens the store")
 			continue
 		}
 		d.Options = &o

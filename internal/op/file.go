@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// TryRights is the next step when a reader may not read something.
+const TryRights = "run it as the user the application runs as, or as a member of its group"
+
 // OpenFile opens a regular file for reading and returns its size. Anything else
 // is an error at once: opening a named pipe must not wait for a writer.
 func OpenFile(path string) (*os.File, int64, error) {
