@@ -91,7 +91,7 @@ func (r *Row) decodeCell(what string, c *column, cell *Cell) {
 }
 
 // fillKey takes the key of a row or record apart.
-func (r *Rows) fillKey(row *Row, k streams.RowKey) {
+func (r *Rows) fillKey(row *Row, k *streams.RowKey) {
 	row.Key = Cell{Bytes: k.Key}
 	row.ForeignKey = Cell{Bytes: k.ForeignKey}
 	row.Seq = k.Seq

@@ -135,7 +135,7 @@ func (r *Rows) getFrom(db *rowsDB, key []byte, o RowsGet, f *filter) error {
 			versions = []version{*v}
 		}
 		for i := range versions {
-			r.fillKey(&f.row, streams.RowKey{Key: key})
+			r.fillKey(&f.row, &streams.RowKey{Key: key})
 			versions[i].fill(r, &f.row)
 			if f.row.Deleted && !o.History {
 				continue

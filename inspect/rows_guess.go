@@ -37,7 +37,7 @@ func (r *Rows) guess(ctx context.Context) error {
 				if n++; n > sampleSize/len(r.parts)+4 {
 					return errEnough
 				}
-				r.fillKey(&row, k)
+				r.fillKey(&row, &k)
 				r.fillRow(&row, family, value)
 				keys.Add(row.Key.Bytes)
 				foreign.Add(row.ForeignKey.Bytes)

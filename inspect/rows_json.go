@@ -14,12 +14,23 @@ func (r *Row) usual() bool {
 	return !r.decoded && r.List == nil && r.Subscription == nil && r.Buffered == nil && len(r.Headers) == 0 && r.Kind != streams.FKSubscription && r.Side == ""
 }
 
-// The names in front of a cell.
-type cellNames struct{ cell, data, hex string }
+// cellNames is a cell's name, and what stands before its data, before digits
+// as its data, and before its bytes behind either.
+type cellNames struct{ cell, data, digits, hex, hexAfterDigits string }
+
+// timeNames is what stands before a time and before its milliseconds, and the
+// two of a time that is not known.
+type timeNames struct{ time, ms, unknown string }
 
 var (
-	keyNames   = cellNames{"key", `,"key":`, `,"key_hex":`}
-	valueNames = cellNames{"value", `,"value":`, `,"value_hex":`}
+	keyNames   = cellNames{"key", `,"key":`, `,"key":"0x`, `,"key_hex":`, `","key_hex":"`}
+	valueNames = cellNames{"value", `,"value":`, `,"value":"0x`, `,"value_hex":`, `","value_hex":"`}
+
+	startNames     = timeNames{`,"start":`, `,"start_ms":`, `,"start":null,"start_ms":null`}
+	endNames       = timeNames{`,"end":`, `,"end_ms":`, `,"end":null,"end_ms":null`}
+	validFromNames = timeNames{`,"valid_from":`, `,"valid_from_ms":`, `,"valid_from":null,"valid_from_ms":null`}
+	validToNames   = timeNames{`,"valid_to":`, `,"valid_to_ms":`, `,"valid_to":null,"valid_to_ms":null`}
+	timestampNames = timeNames{`,"timestamp":`, `,"timestamp_ms":`, `,"timestamp":null,"timestamp_ms":null`}
 )
 
 // AppendJSON appends what Object is as JSON, without making it where the row
@@ -34,7 +45,7 @@ func (r *Row) AppendJSON(dst []byte) []byte {
 		dst = strconv.AppendInt(dst, int64(*r.Partition), 10)
 	} else {
 		dst = append(dst, `{"task":`...)
-		dst = serde.AppendJSON(dst, r.Task)
+		dst = serde.AppendString(dst, r.Task)
 	}
 	if r.Offset != nil {
 		dst = append(dst, `,"offset":`...)
@@ -42,18 +53,18 @@ func (r *Row) AppendJSON(dst []byte) []byte {
 	}
 	dst = r.appendCell(dst, &keyNames, &r.rows.key, &r.Key)
 	if windows(r.Kind) || sessions(r.Kind) {
-		dst = appendTimes(dst, "start", r.Start)
-		dst = appendTimes(dst, "end", r.End)
+		dst = appendTimes(dst, &startNames, r.Start)
+		dst = appendTimes(dst, &endNames, r.End)
 	}
 	if windows(r.Kind) {
 		dst = append(dst, `,"seq":`...)
 		dst = strconv.AppendUint(dst, uint64(r.Seq), 10)
 	}
 	if r.Kind == streams.Versioned {
-		dst = appendTimes(dst, "valid_from", r.ValidFrom)
-		dst = appendTimes(dst, "valid_to", r.ValidTo)
+		dst = appendTimes(dst, &validFromNames, r.ValidFrom)
+		dst = appendTimes(dst, &validToNames, r.ValidTo)
 	} else if r.Time != nil || r.HasTime() {
-		dst = appendTimes(dst, "timestamp", r.Time)
+		dst = appendTimes(dst, &timestampNames, r.Time)
 	}
 	if r.Deleted {
 		dst = append(dst, `,"deleted":true`...)
@@ -64,57 +75,45 @@ func (r *Row) AppendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-func appendTimes(dst []byte, name string, t *int64) []byte {
-	dst = append(append(append(dst, `,"`...), name...), `":`...)
+func appendTimes(dst []byte, names *timeNames, t *int64) []byte {
 	if t == nil {
-		dst = append(dst, "null"...)
-	} else {
-		dst = serde.Time(*t).AppendJSON(dst)
+		return append(dst, names.unknown...)
 	}
-	dst = append(append(append(dst, `,"`...), name...), `_ms":`...)
-	if t == nil {
-		return append(dst, "null"...)
-	}
-	return strconv.AppendInt(dst, *t, 10)
+	dst = serde.Time(*t).AppendJSON(append(dst, names.time...))
+	return strconv.AppendInt(append(dst, names.ms...), *t, 10)
 }
 
 // appendCell appends a cell as Object has it.
 func (r *Row) appendCell(dst []byte, names *cellNames, c *column, cell *Cell) []byte {
+	at, misfit := len(dst), cell.Err
 	dst = append(dst, names.data...)
-	if cell.Bytes == nil {
+	switch {
+	case cell.Bytes == nil:
 		return append(append(append(dst, "null"...), names.hex...), "null"...)
-	}
-	misfit, digits := cell.Err, -1 // where in dst the digits are
-	if misfit == "" && c.serde != nil {
+	case misfit == "" && c.serde != nil:
 		var err error
-		if dst, err = serde.AppendDecoded(dst, c.serde, cell.Bytes); err != nil {
-			misfit = c.misfit(err)
-			dst, digits = appendHexCell(dst, cell.Bytes)
+		if dst, err = serde.AppendDecoded(dst, c.serde, cell.Bytes); err == nil {
+			dst = append(append(dst, names.hex...), '"')
+			if from := at + len(names.data) + 1; serde.IsHex(c.serde) {
+				dst = append(dst, dst[from:from+2*len(cell.Bytes)]...) // once more
+			} else {
+				dst = serde.AppendHex(dst, cell.Bytes)
+			}
+			return append(dst, '"')
 		}
-	} else {
-		dst, digits = appendHexCell(dst, cell.Bytes)
+		misfit = c.misfit(err)
 	}
-	dst = append(append(dst, names.hex...), '"')
-	if digits >= 0 {
-		dst = append(dst, dst[digits:digits+2*len(cell.Bytes)]...)
-	} else {
-		dst = serde.AppendHex(dst, cell.Bytes)
-	}
-	dst = append(dst, '"')
+	dst = append(dst[:at], names.digits...)
+	at = len(dst)
+	dst = serde.AppendHex(dst, cell.Bytes)
+	digits := dst[at:]
+	dst = append(append(append(dst, names.hexAfterDigits...), digits...), '"')
 	if misfit != "" {
 		r.fail(names.cell, misfit)
 		dst = append(append(append(dst, `,"`...), names.cell...), `_error":`...)
-		dst = serde.AppendJSON(dst, misfit)
+		dst = serde.AppendString(dst, misfit)
 	}
 	return dst
-}
-
-// appendHexCell appends what is shown of bytes that nothing decodes; it
-// returns where their digits are too.
-func appendHexCell(dst, b []byte) ([]byte, int) {
-	dst = append(dst, `"0x`...)
-	at := len(dst)
-	return append(serde.AppendHex(dst, b), '"'), at
 }
 
 // AppendKey appends the key as a cell of a table, AppendForeignKey and

@@ -227,7 +227,7 @@ func (f *filter) take(family string, key, value []byte) error {
 	} else if !f.keyOK(k.Key) {
 		return nil
 	}
-	f.r.fillKey(row, k)
+	f.r.fillKey(row, &k)
 	if f.r.kind == streams.Versioned && k.Segment != streams.LatestSegment {
 		return f.history(value)
 	}

@@ -161,7 +161,7 @@ func (u *topicRun) showRecord(row *Row, partition int32, key, packed []byte, p *
 	if kerr != nil {
 		row.Key = Cell{Bytes: key, Err: kerr.Error()}
 	} else {
-		u.t.r.fillKey(row, k)
+		u.t.r.fillKey(row, &k)
 	}
 	if row.Kind == streams.Versioned {
 		row.ValidFrom = &rec.Timestamp

@@ -1,7 +1,9 @@
 package serde
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -48,7 +50,7 @@ func (stringSerde) appendJSON(dst, b []byte) ([]byte, error) {
 	if !utf8.Valid(b) {
 		return dst, errNotUTF8
 	}
-	return appendString(dst, unsafe.String(unsafe.SliceData(b), len(b))), nil
+	return AppendString(dst, unsafe.String(unsafe.SliceData(b), len(b))), nil
 }
 
 func (stringSerde) appendText(dst, b []byte) ([]byte, error) {
@@ -79,31 +81,61 @@ func (hexSerde) appendJSON(dst, b []byte) ([]byte, error) {
 
 func (hexSerde) appendText(dst, b []byte) ([]byte, error) { return AppendHex(dst, b), nil }
 
-// AppendHex appends the hexadecimal digits of b, four bytes at once.
+// jsonSerde is JSON in UTF-8, written by anything.
+type jsonSerde struct{ simpleSerde }
+
+func (jsonSerde) appendJSON(dst, b []byte) ([]byte, error) {
+	out := bytes.NewBuffer(dst)
+	if err := json.Compact(out, b); err != nil {
+		return dst, notJSON(err)
+	}
+	if c := out.Bytes()[len(dst):]; !isPlain(c) {
+		return appendSafe(dst, bytes.Clone(c)), nil
+	}
+	return out.Bytes(), nil
+}
+
+func (s jsonSerde) appendText(dst, b []byte) ([]byte, error) { return s.appendJSON(dst, b) }
+
+// isPlain says whether appendSafe has nothing to look at.
+func isPlain(b []byte) bool {
+	for _, c := range b {
+		if c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// IsHex says whether s is Hex.
+func IsHex(s Serde) bool {
+	_, ok := s.(hexSerde)
+	return ok
+}
+
+// AppendHex appends the hexadecimal digits of b.
 func AppendHex(dst, b []byte) []byte {
 	at := len(dst)
 	dst = slices.Grow(dst, 2*len(b))[:at+2*len(b)]
 	out := dst[at:]
 	for len(b) >= 4 && len(out) >= 8 {
-		binary.BigEndian.PutUint64(out, hexDigits(binary.BigEndian.Uint32(b)))
+		binary.BigEndian.PutUint16(out, hexPairs[b[0]])
+		binary.BigEndian.PutUint16(out[2:], hexPairs[b[1]])
+		binary.BigEndian.PutUint16(out[4:], hexPairs[b[2]])
+		binary.BigEndian.PutUint16(out[6:], hexPairs[b[3]])
 		b, out = b[4:], out[8:]
 	}
-	if len(b) > 0 {
-		var rest [4]byte
-		copy(rest[:], b)
-		var digits [8]byte
-		binary.BigEndian.PutUint64(digits[:], hexDigits(binary.BigEndian.Uint32(rest[:])))
-		copy(out, digits[:])
+	for i, c := range b {
+		binary.BigEndian.PutUint16(out[2*i:], hexPairs[c])
 	}
 	return dst
 }
 
-// hexDigits are the digits of four bytes, the first of them at the top.
-func hexDigits(four uint32) uint64 {
-	x := uint64(four)
-	x = (x | x<<16) & 0x0000ffff0000ffff
-	x = (x | x<<8) & 0x00ff00ff00ff00ff
-	x = (x | x<<4) & 0x0f0f0f0f0f0f0f0f // a digit per byte
-	letters := (x + 0x0606060606060606) >> 4 & 0x0101010101010101
-	return x + 0x3030303030303030 + letters*('a'-'0'-10)
-}
+// hexPairs are the two digits of every byte.
+var hexPairs = func() (pairs [256]uint16) {
+	const digits = "0123456789abcdef"
+	for c := range pairs {
+		pairs[c] = uint16(digits[c>>4])<<8 | uint16(digits[c&15])
+	}
+	return pairs
+}()

@@ -29,10 +29,12 @@ type Object []Field
 func decodeJSON(b []byte) (any, error) {
 	var out bytes.Buffer
 	if err := json.Compact(&out, b); err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
+		return nil, notJSON(err)
 	}
 	return RawJSON(out.Bytes()), nil
 }
+
+func notJSON(err error) error { return fmt.Errorf("not JSON: %w", err) }
 
 func encodeJSON(text string) ([]byte, error) {
 	if !json.Valid([]byte(text)) {
@@ -59,7 +61,7 @@ func AppendJSON(dst []byte, v any) []byte {
 	case float32:
 		return appendFloat(dst, float64(v), 32)
 	case string:
-		return appendString(dst, v)
+		return AppendString(dst, v)
 	case Time:
 		return v.AppendJSON(dst)
 	case RawJSON:
@@ -70,7 +72,7 @@ func AppendJSON(dst []byte, v any) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(appendString(dst, f.Name), ':')
+			dst = append(AppendString(dst, f.Name), ':')
 			dst = AppendJSON(dst, f.Value)
 		}
 		return append(dst, '}')
@@ -87,7 +89,7 @@ func AppendJSON(dst []byte, v any) []byte {
 	// Results of a query: maps, big numbers.
 	b, err := json.Marshal(v)
 	if err != nil {
-		return appendString(dst, fmt.Sprint(v))
+		return AppendString(dst, fmt.Sprint(v))
 	}
 	return appendSafe(dst, b)
 }
@@ -108,8 +110,8 @@ func appendFloat(dst []byte, f float64, bits int) []byte {
 	return strconv.AppendFloat(dst, f, form, -1, bits)
 }
 
-// appendString quotes s; bytes that are not UTF-8 become U+FFFD.
-func appendString(dst []byte, s string) []byte {
+// AppendString quotes s; bytes that are not UTF-8 become U+FFFD.
+func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	clean := 0
 	for i := 0; i < len(s); {

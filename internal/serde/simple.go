@@ -51,7 +51,7 @@ func simple(name string) Serde {
 	case "base64":
 		return simpleSerde{name, func(b []byte) (any, error) { return base64.StdEncoding.EncodeToString(b), nil }, encodeBase64}
 	case "json":
-		return simpleSerde{name, decodeJSON, encodeJSON}
+		return jsonSerde{simpleSerde{name, decodeJSON, encodeJSON}}
 	case "void": // VoidSerializer
 		return simpleSerde{name, decodeVoid, encodeVoid}
 	}
