@@ -26,6 +26,7 @@ type item struct {
 	kind   string // kindStore, kindRepartition or kindFK
 	global bool
 	line   int
+	side   string // of a repartition topic of a stream-stream join: "-left" or "-right"
 }
 
 // callKind is the call of the DSL that names a cause.
@@ -68,7 +69,7 @@ func (k callKind) text(name string) string {
 func (c *cause) newName(it item, name string) string {
 	switch {
 	case it.kind == kindRepartition && c.call == callStreamJoinedName:
-		return name + c.side(it) + repartitionSuffix
+		return name + it.side + repartitionSuffix
 	case it.kind == kindRepartition:
 		return name + repartitionSuffix
 	case it.kind == kindFK && it.gen.Prefix == fkRegister:
@@ -87,16 +88,6 @@ func (c *cause) newName(it item, name string) string {
 		return name + joinEnding(it.gen.word(), c)
 	}
 	return name
-}
-
-// side is which side of a join an item is: the left one is drawn first.
-func (c *cause) side(it item) string {
-	for _, o := range c.items {
-		if o.gen.Number < it.gen.Number {
-			return "-right"
-		}
-	}
-	return "-left"
 }
 
 // joinEnding is what StreamJoined.as adds (KI/KStreamImplJoin,
@@ -135,13 +126,13 @@ func (v *view) findCauses() []*cause {
 	for _, s := range v.stores {
 		if s.generated {
 			key, call := storeCause(s, fk)
-			add(key, call, item{s.gen, s.Name, kindStore, s.Global, s.Line})
+			add(key, call, item{gen: s.gen, name: s.Name, kind: kindStore, global: s.Global, line: s.Line})
 		}
 	}
 	for _, f := range v.topics {
 		if f.generated && f.internal() {
-			key, call := v.topicCause(f, fk, by)
-			add(key, call, item{f.gen, f.name, f.kind, false, f.line})
+			key, call, side := v.topicCause(f, fk, by)
+			add(key, call, item{gen: f.gen, name: f.name, kind: f.kind, line: f.line, side: side})
 		}
 	}
 	for _, c := range out {
@@ -168,19 +159,19 @@ func storeCause(s *store, fk map[string]string) (key string, call callKind) {
 	return s.Name, callMaterialized
 }
 
-func (v *view) topicCause(f *flow, fk map[string]string, stores map[string]*cause) (key string, call callKind) {
+func (v *view) topicCause(f *flow, fk map[string]string, stores map[string]*cause) (key string, call callKind, side string) {
 	if f.kind == kindFK {
-		return cmp.Or(fk[f.name], f.name), callTableJoined
+		return cmp.Or(fk[f.name], f.name), callTableJoined, ""
 	}
 	base := f.gen.base()
 	if _, ok := stores[base]; ok { // count() and the like: the store names it
-		return base, callMaterialized
+		return base, callMaterialized, ""
 	}
 	switch f.gen.word() {
 	case "TOTABLE":
-		return base, callToTableNamed
+		return base, callToTableNamed, ""
 	case "REPARTITION":
-		return base, callRepartitioned
+		return base, callRepartitioned, ""
 	}
 	key, call = base, callRepartitioned
 	for _, src := range f.sources {
@@ -190,14 +181,17 @@ func (v *view) topicCause(f *flow, fk map[string]string, stores map[string]*caus
 			}
 			switch op, _ := topology.OperatorOf(n.Name); op.Name {
 			case "KSTREAM-WINDOWED":
-				key, call = "topics of join "+joinOf(n.Stores[0]), callStreamJoinedName
+				key, call, side = "topics of join "+joinOf(n.Stores[0]), callStreamJoinedName, "-left"
+				if topology.ParseStoreName(n.Stores[0], nil).Role == topology.JoinOther {
+					side = "-right"
+				}
 			case "KSTREAM-JOIN", "KSTREAM-LEFTJOIN":
 				call = callJoined
 			}
 			return true
 		})
 	}
-	return key, call
+	return key, call, side
 }
 
 // joinOf tells joins apart by one of their stores.

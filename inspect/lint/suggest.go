@@ -58,7 +58,7 @@ func (v *view) describe(c *cause) string {
 	want := 1
 	if c.call == callStreamJoined || c.call == callTableJoined || c.call == callStreamJoinedName {
 		want = 2
-		if f := v.flows[first.name]; f != nil && len(f.sources) > 0 && c.call == callTableJoined {
+		if f := v.flows[first.name]; f != nil && len(f.sources) > 0 && len(f.sources[0].Next) > 0 && c.call == callTableJoined {
 			from = v.index[f.sources[0].Next[0]]
 		}
 	}
