@@ -39,6 +39,7 @@ type bulkRun struct {
 	table    *table.Table
 	base     int64 // segment id of group groupBase
 	haveBase bool
+	largest  int64     // bytes of a batch, as sampled
 	ahead    *openedDB // the database, for a store that is one
 	family   int
 
@@ -71,7 +72,8 @@ func (r *run) replayBulk(ctx context.Context, u *Unit, taskDir, tmp string, work
 		return nil, total, watches, err
 	}
 	b.samples = sample.places
-	memory := r.tableMemory()
+	b.largest = sample.largest
+	memory := r.tableMemory(b.largest)
 	if b.store.Kind == streams.Versioned {
 		memory = max(memory*2/3, r.leastTable()) // the rest is for the second table
 	}

@@ -92,9 +92,12 @@ func (r *run) fetchSize() int {
 func (r *run) leastTable() int64 { return int64(r.workers) << 20 }
 
 // tableMemory is what one unit's table may hold of the budget: the rest is for
-// fetch buffers, the runtime and RocksDB.
-func (r *run) tableMemory() int64 {
-	rest := r.opts.Memory - r.buffers()*int64(r.fetchSize()) - 72<<20
+// fetch buffers, the runtime and RocksDB. A batch that is larger than a fetch
+// is read whole, and its rows are large as well: largest is the most that a
+// sampled fetch returned.
+func (r *run) tableMemory(largest int64) int64 {
+	buffer := max(int64(r.fetchSize()), largest+largest/2)
+	rest := r.opts.Memory - r.buffers()*buffer - 72<<20
 	return max(max(rest, r.opts.Memory/4)/int64(r.parallel), r.leastTable())
 }
 

@@ -30,6 +30,7 @@ type keySample struct {
 	places   [][]table.Sample
 	rows     int64 // records in the ranges
 	rowBytes int64 // estimate of all row bytes
+	largest  int64 // bytes of the largest batch that a fetch returned whole
 }
 
 // sample fetches a little at evenly spread offsets of every partition, by all
@@ -67,6 +68,7 @@ func (b *bulkRun) sample(ctx context.Context) (keySample, error) {
 		var seen, bytes int64
 		for _, p := range places {
 			seen, bytes = seen+p.seen, bytes+p.bytes
+			out.largest = max(out.largest, p.wire)
 			if err := b.place(&out, p.rows); err != nil {
 				return out, err
 			}
@@ -102,6 +104,7 @@ func (b *bulkRun) place(out *keySample, rows []sampleRow) error {
 type samplePlace struct {
 	rows        []sampleRow
 	seen, bytes int64 // records looked at
+	wire        int64 // bytes of the block
 }
 
 type sampleRow struct {
@@ -126,6 +129,7 @@ func (b *bulkRun) peek(ctx context.Context, part PartRange, w *op.Stopwatch, to 
 	if err != nil {
 		return err
 	}
+	to.wire = int64(blk.WireBytes)
 	var conv *streams.Converter
 	if b.store.Kind != streams.Versioned {
 		if conv, err = streams.NewConverter(b.store); err != nil {

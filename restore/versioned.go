@@ -158,7 +158,7 @@ func parseVersionedRow(b []byte) (delta, local int64, r streams.VersionedRecord,
 // one key's rows lie in several segments, so they are sorted a second time.
 func (b *bulkRun) writeVersioned(ctx context.Context, total *Counts) error {
 	b.times.seal(b.spans)
-	second, err := table.New(table.Options{Memory: max(b.r.tableMemory()/3, b.r.leastTable()), TempDir: b.tmp, Workers: b.workers, EstimatedBytes: total.Bytes + 24*total.Records, Samples: b.versionedSamples(total.StreamTime)})
+	second, err := table.New(table.Options{Memory: max(b.r.tableMemory(b.largest)/3, b.r.leastTable()), TempDir: b.tmp, Workers: b.workers, EstimatedBytes: total.Bytes + 24*total.Records, Samples: b.versionedSamples(total.StreamTime)})
 	if err != nil {
 		return err
 	}

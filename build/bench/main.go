@@ -56,7 +56,7 @@ func scenarios() []scenario {
 		{name: "memory-sorted", gen: with(func(o *worldtest.GenOptions) { o.KeyShape = "sorted"; o.Keys = -1 }), part: 1, only: true},
 		{name: "memory-prefixed", gen: with(func(o *worldtest.GenOptions) { o.KeyShape = "prefixed"; o.KeyBytes = 64 }), part: 1, only: true},
 		{name: "memory-tiny", gen: with(func(o *worldtest.GenOptions) { o.KeyShape = "tiny"; o.Keys = 200; o.ValueBytes = 8 }), part: 1, only: true},
-		{name: "memory-huge", gen: with(func(o *worldtest.GenOptions) { o.ValueBytes = 900 << 10; o.BatchBytes = 950_000 }), part: 0.00005, only: true},
+		{name: "memory-huge", gen: with(func(o *worldtest.GenOptions) { o.ValueBytes = 6 << 20; o.BatchBytes = 7 << 20 }), part: 0.00002, only: true},
 		{name: "versioned", gen: with(func(o *worldtest.GenOptions) { o.Kind = "versioned" }), part: 0.25, aim: 5},
 	}
 }

@@ -156,13 +156,18 @@ func (r *PartitionReader) Release(b *Block) {
 func (r *PartitionReader) recycle(buf []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if n := cap(buf); n > 0 && n <= int(r.o.MaxBytes)*2 && len(r.spare) < maxSpare {
+	if n := cap(buf); n > 0 && n <= max(2*int(r.o.MaxBytes), maxKept) && len(r.spare) < maxSpare {
 		r.spare = append(r.spare, buf[:0])
 	}
 }
 
-// maxSpare is more than there are blocks between a broker and the workers.
-const maxSpare = 8
+const (
+	// maxSpare is more than there are blocks between a broker and the workers.
+	maxSpare = 8
+	// maxKept is a buffer that is kept whatever the size of a fetch: batches of
+	// this size are common where there are any of it, and would be garbage.
+	maxKept = 24 << 20
+)
 
 func (r *PartitionReader) buffer() []byte {
 	r.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -56,6 +57,9 @@ func Generate(ctx context.Context, bootstrap string, o GenOptions) (GenResult, e
 		// As Kafka Streams creates it, but never cleaned: a benchmark reads it many times.
 		"cleanup.policy": "compact", "message.timestamp.type": "CreateTime", "retention.ms": "-1",
 		"min.cleanable.dirty.ratio": "0.99", "min.compaction.lag.ms": "86400000000",
+	}
+	if size := 2 * (o.BatchBytes + o.ValueBytes + o.KeyBytes); size > 1_000_000 {
+		config["max.message.bytes"] = strconv.Itoa(max(size, 4<<20))
 	}
 	if err := CreateTopic(ctx, bootstrap, o.Topic, int32(o.Partitions), config); err != nil {
 		return GenResult{}, err
