@@ -80,13 +80,9 @@ func (w *tableWriter) levelsRows(shapes []inspect.FamilyShape) {
 	var rows [][]string
 	for i := range shapes {
 		s := &shapes[i]
-		width := 18
-		if apps {
-			width = 10
-		}
-		store, family, segment := w.shortName(s.Store, width), w.shortName(s.Family, 8), ""
-		if s.Store == "" {
-			store = w.shortPath(s.Database, width)
+		store, family, segment := s.Store, w.shortName(s.Family, 8), ""
+		if store == "" {
+			store = w.shortPath(s.Database, 18)
 		}
 		if s.Segment != nil {
 			if segment = w.when(s.Segment); w.format == formatTable {
@@ -105,6 +101,7 @@ func (w *tableWriter) levelsRows(shapes []inspect.FamilyShape) {
 		}
 		rows = append(rows, row)
 	}
+	fit(w, columns, rows, "STORE")
 	w.table(columns, rows)
 }
 

@@ -68,7 +68,7 @@ func renderApp(w *tableWriter, m *inspect.Map, a *inspect.MapApp) {
 	if a.ID != "" {
 		w.line("%s: %s in %s%s", printable(a.ID), humanBytes(a.Size), counted(len(a.Tasks), "task"), holder(a.Lock))
 		if len(a.Stores) > 0 {
-			w.line("opens with Kafka Streams %s", opensWith(a.Oldest, a.OldestWhy))
+			w.wrapped("", "opens with Kafka Streams "+opensWith(a.Oldest, a.OldestWhy))
 		}
 	}
 	switch {
