@@ -58,6 +58,7 @@ func commands(a *app) []*cobra.Command {
 		newScan(a),
 		newSpec(a),
 		newLint(a),
+		newTopology(a),
 		newVersion(a),
 		newCompletion(a),
 		newDocs(a),
