@@ -22,7 +22,8 @@ type view struct {
 	t      *topology.Topology
 	id     string // application id; "" when nobody told it
 	stores []*store
-	topics []*flow // by the line that has them first
+	byName map[string]*store // a local one, if there are two
+	topics []*flow           // by the line that has them first
 	flows  map[string]*flow
 	index  map[string]*topology.Node
 	sub    map[string]*topology.Subtopology // by node
@@ -54,7 +55,7 @@ type flow struct {
 func (f *flow) internal() bool { return f.kind != kindTopic }
 
 func newView(in *Input, t *topology.Topology) *view {
-	v := &view{in: in, t: t, id: cmp.Or(in.AppID, t.ApplicationID), flows: map[string]*flow{}, index: map[string]*topology.Node{}, sub: map[string]*topology.Subtopology{}}
+	v := &view{in: in, t: t, id: cmp.Or(in.AppID, t.ApplicationID), byName: map[string]*store{}, flows: map[string]*flow{}, index: map[string]*topology.Node{}, sub: map[string]*topology.Subtopology{}}
 	touch := func(name string, line int) *flow {
 		f := v.flows[name]
 		if f == nil {
@@ -98,6 +99,9 @@ func newView(in *Input, t *topology.Topology) *view {
 		st.name = topology.ParseStoreName(s.Name, s.Processors)
 		st.generated, st.source = st.name.Generated, sources[s.Name]
 		v.stores = append(v.stores, st)
+		if old := v.byName[s.Name]; old == nil || old.Global {
+			v.byName[s.Name] = st
+		}
 	}
 	v.causes = v.findCauses()
 	return v
@@ -161,15 +165,7 @@ func (v *view) appName() string {
 }
 
 // storeOf finds a store by name, a local one first.
-func (v *view) storeOf(name string) *store {
-	var found *store
-	for _, s := range v.stores {
-		if s.Name == name && (found == nil || found.Global) {
-			found = s
-		}
-	}
-	return found
-}
+func (v *view) storeOf(name string) *store { return v.byName[name] }
 
 // forward visits the nodes after n in the same sub-topology, breadth first,
 // until fn says stop.
