@@ -80,7 +80,7 @@ func (w *tableWriter) levelsRows(shapes []inspect.FamilyShape) {
 	var rows [][]string
 	for i := range shapes {
 		s := &shapes[i]
-		store, family, segment := s.Store, w.shortName(s.Family, 8), ""
+		store, family, segment := s.Store, w.shortName(s.Family, 7), ""
 		if store == "" {
 			store = w.shortPath(s.Database, 18)
 		}
