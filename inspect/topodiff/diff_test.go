@@ -4,40 +4,43 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"sstool/internal/topology"
 )
 
-// chain is a text of one sub-topology: each argument a line of nodes,
-// "topic op op[store] >topic", joined by arrows.
+// chains is a text of one sub-topology: each line a topic and the nodes its
+// records go through, "topic source op[store] >sink=topic". What comes again is
+// the same node.
 func chains(lines ...string) string {
-	var b strings.Builder
-	b.WriteString("Topologies:\n   Sub-topology: 0\n")
-	seen := map[string]bool{}
+	t := &topology.Topology{Subtopologies: []topology.Subtopology{{}}}
+	s := &t.Subtopologies[0]
+	at := map[string]int{}
 	for _, l := range lines {
 		words := strings.Fields(l)
-		topic, nodes := words[0], words[1:]
-		for i, w := range nodes {
+		before := ""
+		for i, w := range words[1:] {
 			name, stores, _ := strings.Cut(strings.TrimSuffix(w, "]"), "[")
-			next, prev := "none", "none"
-			if i+1 < len(nodes) {
-				next, _, _ = strings.Cut(strings.TrimPrefix(nodes[i+1], ">"), "[")
-				next, _, _ = strings.Cut(next, "=")
+			n := topology.Node{Kind: topology.Processor, Name: name}
+			if stores != "" {
+				n.Stores = strings.Split(stores, ",")
 			}
-			if i > 0 {
-				prev, _, _ = strings.Cut(nodes[i-1], "[")
+			if sink, out, ok := strings.Cut(strings.TrimPrefix(name, ">"), "="); ok {
+				n = topology.Node{Kind: topology.Sink, Name: sink, Topics: []string{out}}
+			} else if i == 0 {
+				n = topology.Node{Kind: topology.Source, Name: name, Topics: words[:1]}
 			}
-			switch sink, out, isSink := strings.Cut(strings.TrimPrefix(name, ">"), "="); {
-			case seen[name]:
-			case isSink:
-				b.WriteString("    Sink: " + sink + " (topic: " + out + ")\n      <-- " + prev + "\n")
-			case i == 0:
-				b.WriteString("    Source: " + name + " (topics: [" + topic + "])\n      --> " + next + "\n")
-			default:
-				b.WriteString("    Processor: " + name + " (stores: [" + strings.ReplaceAll(stores, ",", ", ") + "])\n      --> " + next + "\n      <-- " + prev + "\n")
+			if _, again := at[n.Name]; !again {
+				at[n.Name] = len(s.Nodes)
+				s.Nodes = append(s.Nodes, n)
 			}
-			seen[name] = true
+			if before != "" {
+				s.Nodes[at[before]].Next = append(s.Nodes[at[before]].Next, n.Name)
+				s.Nodes[at[n.Name]].Prev = append(s.Nodes[at[n.Name]].Prev, before)
+			}
+			before = n.Name
 		}
 	}
-	return b.String()
+	return topology.Print(t)
 }
 
 const (
@@ -98,7 +101,7 @@ func TestDiff(t *testing.T) {
 		{"another input and another name", one, chains("payments " + s2 + " " + count + "0000000004[" + state + "0000000003]"),
 			"removed " + state + "0000000001 state_dropped\nadded " + state + "0000000003 starts_empty\n"},
 		{"one more that looks the same", one, chains("orders "+s0+" "+count+"0000000002["+state+"0000000001]", "orders "+s0+" "+count+"0000000004["+state+"0000000003]"),
-			"kept " + state + "0000000001\nadded " + state + "0000000003 starts_empty\n"},
+			"kept " + state + "0000000001 ambiguous\nadded " + state + "0000000003 starts_empty ambiguous\n"},
 		{"the processor gets a name, too", one, chains("orders " + s0 + " counter[totals]"),
 			"renamed " + state + "0000000001 -> totals state_lost\n"},
 		{"behind a repartition topic a filter goes away", strings.ReplaceAll(pair("P1-after"), "[input]", "[by-key-repartition]") + writer, strings.ReplaceAll(pair("P1-before"), "[input]", "[by-key-repartition]") + writer,

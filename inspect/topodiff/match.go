@@ -25,7 +25,8 @@ type matcher struct {
 	newPaint *painter
 	toNew    []int32 // -1: none
 	toOld    []int32
-	how      []matchedBy // by old vertex
+	how      []matchedBy       // by old vertex
+	unsure   [2]map[int32]bool // old and new ones of which more, or fewer, look the same than before
 	pairs    uint64
 	now      matchedBy // how pairs are found at present
 }
@@ -36,7 +37,7 @@ func match(ctx context.Context, old, new *graph) (*matcher, error) {
 	m := &matcher{
 		ctx: ctx, old: old, new: new, oldPaint: newPainter(old, seed), newPaint: newPainter(new, seed),
 		toNew: slices.Repeat([]int32{-1}, len(old.v)), toOld: slices.Repeat([]int32{-1}, len(new.v)),
-		how: make([]matchedBy, len(old.v)),
+		how: make([]matchedBy, len(old.v)), unsure: [2]map[int32]bool{{}, {}},
 	}
 	m.now = byName
 	m.names()
@@ -207,6 +208,9 @@ func (m *matcher) alikeUnder(l look, balanced bool) bool {
 		}
 		m.old.byNumber(old)
 		m.new.byNumber(new)
+		if len(old) != len(new) {
+			m.doubt(old, new)
+		}
 		for k := range min(len(old), len(new)) {
 			if m.free(old[k], new[k]) && m.plausible(old[k], new[k]) {
 				m.pair(old[k], new[k])
@@ -216,6 +220,16 @@ func (m *matcher) alikeUnder(l look, balanced bool) bool {
 		}
 	}
 	return progress
+}
+
+// doubt notes that nobody can tell which of the vertices is which.
+func (m *matcher) doubt(old, new []int32) {
+	for _, i := range old {
+		m.unsure[0][i] = true
+	}
+	for _, i := range new {
+		m.unsure[1][i] = true
+	}
 }
 
 // byNumber sorts vertices as the application built them, as far as their

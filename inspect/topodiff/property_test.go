@@ -3,6 +3,7 @@ package topodiff
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -196,4 +197,72 @@ func FuzzDiff(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestRemoved: without an operator that keeps a store, and with it again: the
+// store is gone, or new, and all others are found.
+func TestRemoved(t *testing.T) {
+	tried := 0
+	for name, text := range texts(t) {
+		topo := parse(t, text)
+		for s, n := range topo.All() {
+			if s.Global || len(n.Next) > 0 || len(n.Stores) != 1 || len(s.Nodes) < 3 {
+				continue
+			}
+			gone := n.Stores[0]
+			smaller, used := without(t, text, n.Name)
+			if strings.Contains(smaller, gone) {
+				continue // others use it, too
+			}
+			tried++
+			to := func(k int) int {
+				less := 0
+				for _, u := range used {
+					if u >= 0 && u < k {
+						less++
+					}
+				}
+				return k - less
+			}
+			new := renumber(smaller, to)
+			forth, back := diff(t, text, new, Options{}), diff(t, new, text, Options{})
+			for i := range forth.Stores {
+				it := &forth.Stores[i]
+				switch {
+				case it.Has(Ambiguous): // and says so
+				case it.Name() == gone && it.Change == Removed && it.Has(StateDropped):
+				case it.New == nil || it.New.Name != renumber(it.Old.Name, to):
+					t.Errorf("%s without %s:\n%s", name, gone, short(forth))
+				}
+			}
+			if forth.New.Stores != back.Old.Stores || len(forth.Stores) != len(back.Stores) {
+				t.Errorf("%s: %d and %d stores", name, len(forth.Stores), len(back.Stores))
+			}
+		}
+	}
+	if tried < 20 {
+		t.Errorf("only %d operators tried", tried)
+	}
+}
+
+// without is a text without a node, and the numbers that go with it.
+func without(t *testing.T, text, name string) (string, []int) {
+	topo := parse(t, text)
+	var used []int
+	for i := range topo.Subtopologies {
+		s := &topo.Subtopologies[i]
+		s.Nodes = slices.DeleteFunc(s.Nodes, func(n topology.Node) bool {
+			if n.Name != name {
+				return false
+			}
+			_, _, k := splitName(n.Name)
+			_, _, m := splitName(n.Stores[0])
+			used = []int{k, m}
+			return true
+		})
+		for j := range s.Nodes {
+			s.Nodes[j].Next = slices.DeleteFunc(s.Nodes[j].Next, func(to string) bool { return to == name })
+		}
+	}
+	return topology.Print(topo), used
 }

@@ -21,6 +21,7 @@ func (d *differ) stores() {
 			if len(it.Effects) == 0 {
 				it.effect(Starts, Note, "new: it starts empty")
 			}
+			d.ambiguous(&it, -1, int32(i))
 			d.r.Stores = append(d.r.Stores, it)
 		}
 	}
@@ -47,6 +48,7 @@ func (d *differ) oldStore(o int32) Item {
 	it := Item{Change: Removed, Old: d.instance(d.old, o, d.oldNames, d.oldParts)}
 	if n < 0 {
 		d.storeRemoved(&it, v)
+		d.ambiguous(&it, o, -1)
 		return it
 	}
 	w := &d.new.v[n]
@@ -67,10 +69,20 @@ func (d *differ) oldStore(o int32) Item {
 	default:
 		d.storeKept(&it, o, n)
 	}
-	if it.Change == Renamed && d.how[o] == byOrder {
-		it.effect(Ambiguous, Note, "several stores here look the same in the text; they are matched in the order they are built in")
-	}
+	d.ambiguous(&it, o, n)
 	return it
+}
+
+// ambiguous says when several stores or topics look the same, so that the
+// order in which they are built is all there is to tell them apart; o or n is
+// -1 when there is none.
+func (d *differ) ambiguous(it *Item, o, n int32) {
+	switch {
+	case o >= 0 && d.unsure[0][o] || n >= 0 && d.unsure[1][n]:
+		it.effect(Ambiguous, Warning, "several here look the same in the text, and there were more or fewer of them before: which one came or went, and which name now stands for which, cannot be told; a wrong one takes over the other's rows. Names tell them apart")
+	case it.Change == Renamed && d.how[o] == byOrder:
+		it.effect(Ambiguous, Note, "several here look the same in the text; they are matched in the order they are built in")
+	}
 }
 
 // storeRemoved: the store is gone.

@@ -20,21 +20,24 @@ func (d *differ) topics() {
 			if len(it.Effects) == 0 {
 				it.effect(Starts, Note, "new")
 			}
+			d.ambiguous(&it, -1, int32(i))
 			d.r.Topics = append(d.r.Topics, it)
 		}
 	}
 	slices.SortStableFunc(d.r.Topics, func(a, b Item) int { return cmp.Compare(a.order(), b.order()) })
 }
 
-func (d *differ) oldTopic(o int32) Item {
+func (d *differ) oldTopic(o int32) (it Item) {
 	v := &d.old.v[o]
-	it := Item{Change: Removed, Old: d.instance(d.old, o, d.oldNames, d.oldParts)}
+	it = Item{Change: Removed, Old: d.instance(d.old, o, d.oldNames, d.oldParts)}
 	n := d.toNew[o]
 	if n < 0 {
 		it.effect(InFlightLost, Loss, fmt.Sprintf("records of %s that are not read when the old version stops are never read", d.oldNames.full(v.name)))
 		d.drain(&it, v)
+		d.ambiguous(&it, o, -1)
 		return it
 	}
+	defer func() { d.ambiguous(&it, o, n) }()
 	w := &d.new.v[n]
 	it.New = d.instance(d.new, n, d.newNames, d.newParts)
 	it.MatchedBy = string(d.how[o])
