@@ -7,43 +7,27 @@ import (
 
 	"sstool/inspect/lint"
 	"sstool/internal/op"
-	"sstool/internal/topology"
 )
 
 // emitGitHub writes workflow commands, which GitHub Actions shows at the lines
 // of a pull request.
 func (a *app) emitGitHub(res *lint.Result) error {
-	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	var b strings.Builder
 	for _, f := range res.Findings {
 		level := string(f.Severity)
 		if f.Severity == lint.Info {
 			level = "notice"
 		}
-		var where string
-		if f.File != topology.Stdin {
-			where = fmt.Sprintf("file=%s,line=%d,", property.Replace(relative(f.File)), max(f.Line, 1))
-		}
-		text := f.Message
+		text := printable(f.Message)
 		if f.Fix != "" {
-			text += "\nfix: " + f.Fix
+			text += "\nfix: " + printable(f.Fix)
 		}
-		fmt.Fprintf(&b, "::%s %stitle=%s::%s\n", level, where, property.Replace("sstool "+f.Rule+" "+f.Name), data.Replace(printableLines(text)))
+		b.WriteString(githubCommand(level, f.File, f.Line, "sstool "+f.Rule+" "+f.Name, text))
 	}
 	if _, err := a.io.Out.Write([]byte(b.String())); err != nil {
 		return op.Errorf(op.Failed, "write stdout: %w", err)
 	}
 	return nil
-}
-
-// printableLines escapes what is no text, line by line.
-func printableLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = printable(lines[i])
-	}
-	return strings.Join(lines, "\n")
 }
 
 // The parts of JUnit's XML that CI servers read.

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"sstool/inspect"
 	"sstool/inspect/lint"
+	"sstool/internal/lsm/lsmtest"
 	"sstool/internal/topology"
 )
 
@@ -197,4 +199,40 @@ func FuzzLintConfig(f *testing.F) {
 			t.Error("no configuration and no error")
 		}
 	})
+}
+
+// TestLintRealDirectories compares real applications with what they have on
+// disk: nothing is left behind, moved or of another kind; and a store that the
+// text does not have is.
+func TestLintRealDirectories(t *testing.T) {
+	for _, name := range lsmtest.Names(t) {
+		unpacked, app := lsmtest.Unpack(t, name)
+		text, err := os.ReadFile(filepath.Join(unpacked, "describe.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		describe := func(text string) string {
+			file := filepath.Join(dir, "describe.txt")
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return filepath.Base(app) + "=" + file
+		}
+		args := func(text string) []string {
+			return []string{"lint", describe(text), "--state-dir", filepath.Dir(app), "--rules", "S1,S2,C12", "--fail-on", "info"}
+		}
+		if got := runWith(t, nil, args(string(text))...); got.code != 0 {
+			t.Errorf("%s: code %d\n%s%s", name, got.code, got.out, got.err)
+		}
+		tree, err := inspect.Find(t.Context(), app)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := tree.Stores()[0].Name
+		changed := regexp.MustCompile(`([\[ ])`+regexp.QuoteMeta(gone)+`([,\]])`).ReplaceAllString(string(text), "${1}another-name${2}")
+		if got := runWith(t, nil, args(changed)...); got.code != 3 || !strings.Contains(got.out, "warning S1: store "+gone+" is on disk in ") {
+			t.Errorf("%s without %s: code %d\n%s%s", name, gone, got.code, got.out, got.err)
+		}
+	}
 }

@@ -167,7 +167,7 @@ func (v *view) windowed(s *store) (windowed bool, why string, ok bool) {
 	switch s.name.Role {
 	case topology.JoinThis, topology.JoinOther:
 		return true, "a store of a stream-stream join", true
-	case topology.Unknown, topology.StreamAggregate, topology.Suppression:
+	case topology.Unknown, topology.StreamAggregate, topology.Suppression, topology.GraceBuffer: // a grace buffer has segments, and keys
 	default:
 		return false, "a store of a " + string(s.name.Role), true
 	}

@@ -63,6 +63,9 @@ func (r *run) checkDuplicates() {
 				r.kindChanged(v, s, old, o)
 			}
 		}
+		if old.in == v.in {
+			continue // versions of one application in a log
+		}
 		r.report(v, "C1", v.t.Line, kindApplication, v.id, "application id %s is that of %s too: they share a consumer group%s",
 			v.id, old.in.File, sharing(shared)).with(old, old.t.Line, v.id)
 	}

@@ -28,6 +28,7 @@ func (v *view) suggest(prefixes []string) {
 		for n := 2; c.clashes(taken); n++ {
 			c.root = fmt.Sprintf("%s-%d", root, n)
 		}
+		taken[c.root] = true
 		for _, it := range c.items {
 			taken[c.newName(it, c.root)] = true
 		}
@@ -35,6 +36,9 @@ func (v *view) suggest(prefixes []string) {
 }
 
 func (c *cause) clashes(taken map[string]bool) bool {
+	if taken[c.root] {
+		return true
+	}
 	for _, it := range c.items {
 		if taken[c.newName(it, c.root)] {
 			return true
