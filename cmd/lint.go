@@ -94,7 +94,7 @@ func newLint(a *app) *cobra.Command {
 		fs.Var(&f.rules, "rules", "only these `RULES`: C8,N1")
 		fs.StringVar(&f.config, "lint-config", "", "configuration `FILE` (default .sstool-lint.yaml in the directory of FILE or above)")
 		f.optimization.choices = []string{"all", "none"}
-		fs.Var(&f.optimization, "topology-optimization", "topology.optimization of the application: `all` or none")
+		fs.Var(&f.optimization, "topology-optimization", "topology.optimization of the application, `HOW`: all or none")
 		f.failOn.value, f.failOn.choices = "error", []string{"error", "warning", "info", "never"}
 		fs.Var(&f.failOn, "fail-on", "exit with 3 from this `SEVERITY` on: error, warning, info; never")
 		fs.StringVar(&f.baseline, "baseline", "", "`FILE` with accepted findings: they are not reported")
