@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"sstool/internal/lsm"
 	"sstool/internal/rocks"
+	"sstool/internal/streams"
 	"sstool/internal/worldtest"
 )
 
@@ -59,21 +61,23 @@ func (b *bench) inspect(records int64) error {
 			own:    func() (timing, error) { return b.command(b.binary, "inspect", "sst", "--verify", store, "-o", "jsonl") },
 			theirs: func() (timing, error) { return b.command("sst_dump", "--command=check", "--file="+store) }},
 		{what: "merged scan of live rows", other: "a RocksDB iterator driven from Go", aim: 3,
-			own: func() (timing, error) { return timed(func() error { return lsm.Rows(store, family, keep) }) },
+			own: func() (timing, error) {
+				return timed(func() error { return lsm.Rows(store, streams.TimestampFamily, keep) })
+			},
 			theirs: func() (timing, error) {
 				db, err := rocks.Open(store, rocks.Options{})
 				if err != nil {
 					return timing{}, err
 				}
 				defer db.Close()
-				return timed(func() error { return db.Iterate(index(db), keep) })
+				return timed(func() error { return db.Iterate(max(slices.Index(db.Families(), streams.TimestampFamily), 0), keep) })
 			}},
 		{what: "scan -o jsonl to a file", other: "ldb scan --hex to a file", aim: 5, memory: 128 << 20,
 			own: func() (timing, error) {
 				return b.command(b.binary, "scan", store, "-o", "jsonl")
 			},
 			theirs: func() (timing, error) {
-				return b.command("ldb", "--db="+store, "--hex", "--column_family="+family, "--ignore_unknown_options", "scan")
+				return b.command("ldb", "--db="+store, "--hex", "--column_family="+streams.TimestampFamily, "--ignore_unknown_options", "scan")
 			}},
 		{what: "inspect changelog", other: "the raw consume (rate)", aim: 0.5, memory: 256 << 20,
 			own: func() (timing, error) {
@@ -101,18 +105,6 @@ func (b *bench) inspect(records int64) error {
 	return nil
 }
 
-// family is where a timestamped store's rows are.
-const family = "keyValueWithTimestamp"
-
-func index(db *rocks.DB) int {
-	for i, name := range db.Families() {
-		if name == family {
-			return i
-		}
-	}
-	return 0
-}
-
 func keep(_, _ []byte) error { return nil }
 
 // errFound ends a scan.
@@ -121,7 +113,7 @@ var errFound = errors.New("found")
 // someKey is a key from the middle of the store.
 func someKey(store string) (key []byte, err error) {
 	n := 0
-	err = lsm.Rows(store, family, func(k, _ []byte) error {
+	err = lsm.Rows(store, streams.TimestampFamily, func(k, _ []byte) error {
 		if n++; n < 1_000_000 {
 			return nil
 		}

@@ -7,25 +7,33 @@ import (
 	"strings"
 )
 
-// stores says what happens to every store: old ones in their order, then new.
+// stores says what happens to every store.
 func (d *differ) stores() {
+	d.r.Stores = d.items(d.r.Stores, store, d.oldStore, d.takesOver, "new: it starts empty")
+}
+
+// items adds what happens to everything of a kind: old ones in their order,
+// then new. fate says what became of an old one, takesOver what a new one finds;
+// a new one that finds nothing starts as the text says.
+func (d *differ) items(to []Item, of kind, fate func(int32) Item, takesOver func(*Item, int32), starts string) []Item {
 	for i := range d.old.v {
-		if d.old.v[i].kind == store {
-			d.r.Stores = append(d.r.Stores, d.oldStore(int32(i)))
+		if d.old.v[i].kind == of {
+			to = append(to, fate(int32(i)))
 		}
 	}
 	for i := range d.new.v {
-		if d.new.v[i].kind == store && d.toOld[i] < 0 {
+		if d.new.v[i].kind == of && d.toOld[i] < 0 {
 			it := Item{Change: Added, New: d.instance(d.new, int32(i), d.newNames, d.newParts)}
-			d.takesOver(&it, int32(i))
+			takesOver(&it, int32(i))
 			if len(it.Effects) == 0 {
-				it.effect(Starts, Note, "new: it starts empty")
+				it.effect(Starts, Note, starts)
 			}
 			d.ambiguous(&it, -1, int32(i))
-			d.r.Stores = append(d.r.Stores, it)
+			to = append(to, it)
 		}
 	}
-	slices.SortStableFunc(d.r.Stores, func(a, b Item) int { return cmp.Compare(a.order(), b.order()) })
+	slices.SortStableFunc(to, func(a, b Item) int { return cmp.Compare(a.order(), b.order()) })
+	return to
 }
 
 // order sorts items: as they are in the old version, what is added last.

@@ -1,30 +1,13 @@
 package topodiff
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 )
 
 // topics says what happens to every internal topic.
 func (d *differ) topics() {
-	for i := range d.old.v {
-		if d.old.v[i].kind == internal {
-			d.r.Topics = append(d.r.Topics, d.oldTopic(int32(i)))
-		}
-	}
-	for i := range d.new.v {
-		if d.new.v[i].kind == internal && d.toOld[i] < 0 {
-			it := Item{Change: Added, New: d.instance(d.new, int32(i), d.newNames, d.newParts)}
-			d.topicTakesOver(&it, int32(i))
-			if len(it.Effects) == 0 {
-				it.effect(Starts, Note, "new")
-			}
-			d.ambiguous(&it, -1, int32(i))
-			d.r.Topics = append(d.r.Topics, it)
-		}
-	}
-	slices.SortStableFunc(d.r.Topics, func(a, b Item) int { return cmp.Compare(a.order(), b.order()) })
+	d.r.Topics = d.items(d.r.Topics, internal, d.oldTopic, d.topicTakesOver, "new")
 }
 
 func (d *differ) oldTopic(o int32) (it Item) {
