@@ -84,6 +84,7 @@ func TestLeaderMoves(t *testing.T) {
 	defer r.Close()
 	var d Decoder
 	n := int64(0)
+	conns := map[*answering]bool{}
 	for {
 		b, err := r.Next(t.Context())
 		if err == io.EOF {
@@ -91,6 +92,9 @@ func TestLeaderMoves(t *testing.T) {
 		}
 		if err != nil {
 			t.Fatal(err)
+		}
+		if conn := fetching(c); conn != nil {
+			conns[conn] = true
 		}
 		st, err := d.Decode(b, func(r *Record) error {
 			if r.Offset != n {
@@ -110,6 +114,19 @@ func TestLeaderMoves(t *testing.T) {
 	}
 	if n != 300 || moves == 0 {
 		t.Fatalf("%d records, %d moves noticed", n, moves)
+	}
+	// A connection to a broker that led before is franz-go's again, which
+	// closes what is idle.
+	r.Close()
+	for conn := range conns {
+		conn.mu.Lock()
+		if conn.taken {
+			t.Errorf("a connection to %s is still taken", conn.RemoteAddr())
+		}
+		conn.mu.Unlock()
+	}
+	if len(conns) < 2 {
+		t.Errorf("%d connections seen, expected those of several leaders", len(conns))
 	}
 }
 

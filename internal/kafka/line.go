@@ -78,6 +78,7 @@ func (r *PartitionReader) ask(ctx context.Context) (resp *kmsg.FetchResponse, bu
 		}
 		return resp, buf, err
 	}
+	r.dropLine() // another broker leads now
 	kresp, err := r.f.Broker(int(r.lead.id)).Request(ctx, r.request())
 	if err != nil {
 		return nil, nil, err
@@ -88,6 +89,14 @@ func (r *PartitionReader) ask(ctx context.Context) (resp *kmsg.FetchResponse, bu
 		r.line.throttle(resp)
 	}
 	return resp, nil, nil
+}
+
+// dropLine gives the connection back to franz-go.
+func (r *PartitionReader) dropLine() {
+	if r.line != nil {
+		r.line.conn.release()
+		r.line = nil
+	}
 }
 
 // hangUp drops the line and the client that opened its connection, which may

@@ -186,9 +186,7 @@ func (r *PartitionReader) Close() error {
 	r.once.Do(func() {
 		r.cancel()
 		<-r.done
-		if r.line != nil {
-			r.line.conn.release()
-		}
+		r.dropLine()
 		r.c.giveBack(r.f)
 		if r.err == nil {
 			r.err = op.Errorf(op.Failed, "read %s-%d: the reader is closed", r.o.Topic, r.o.Partition)
