@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sstool/internal/files"
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
 )
@@ -57,7 +58,7 @@ func TestForcedIsContinuedOnce(t *testing.T) {
 	if err := led.write(o.Into, app); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeJSON(forcedFile(o.Into, app), time.Now().Add(-time.Minute)); err != nil {
+	if err := files.WriteJSON(forcedFile(o.Into, app), time.Now().Add(-time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	o.Force = true

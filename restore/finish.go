@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"sstool/internal/files"
 	"sstool/internal/lsm"
 	"sstool/internal/op"
 	"sstool/internal/rocks"
@@ -18,7 +19,7 @@ import (
 func databases(taskDir string, s streams.Store) ([]string, error) {
 	if !s.Kind.Segmented() {
 		d := streams.DatabaseDir(taskDir, s, 0)
-		if fileExists(d) {
+		if files.Exists(d) {
 			return []string{d}, nil
 		}
 		return nil, nil

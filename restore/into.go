@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sstool/internal/applock"
+	"sstool/internal/files"
 	"sstool/internal/op"
 )
 
@@ -36,19 +37,19 @@ func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 	}
 	forced := forcedFile(o.Into, o.ApplicationID)
 	if o.Force && p.forcedSince.IsZero() {
-		if err := writeJSON(forced, time.Now().UTC()); err != nil {
+		if err := files.WriteJSON(forced, time.Now().UTC()); err != nil {
 			return err
 		}
 	}
 	defer func() {
 		// A placement that failed half-way is completed by the next run.
-		if !fileExists(journalFile(o.Into, o.ApplicationID)) {
+		if !files.Exists(journalFile(o.Into, o.ApplicationID)) {
 			os.RemoveAll(build)
 		}
 	}()
 	for _, t := range p.Tasks {
 		final := filepath.Join(appDir(o.Into, o.ApplicationID), t.Name())
-		if same, err := sameFileSystem(build, final); err != nil || !same {
+		if same, err := files.SameFileSystem(build, final); err != nil || !same {
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"sstool/internal/files"
 	"sstool/internal/streams"
 )
 
@@ -45,7 +46,7 @@ func readLedger(stateDir, appID string) ledger {
 }
 
 func (l ledger) write(stateDir, appID string) error {
-	return writeJSON(ledgerFile(stateDir, appID), l)
+	return files.WriteJSON(ledgerFile(stateDir, appID), l)
 }
 
 func (l ledger) set(task, store string, id storeID) {
@@ -67,8 +68,8 @@ func (p *Plan) finished(led ledger, t *TaskPlan, taskDir string, u *Unit) bool {
 	if p.Options.Force && (p.forcedSince.IsZero() || id.FinishedAt.Before(p.forcedSince)) {
 		return false
 	}
-	files, err := fingerprint(streams.StoreDir(taskDir, u.Request.Store))
-	if err != nil || files != id.Files {
+	now, err := files.Fingerprint(streams.StoreDir(taskDir, u.Request.Store))
+	if err != nil || now != id.Files {
 		return false
 	}
 	cp, err := streams.ReadCheckpoint(filepath.Join(taskDir, streams.CheckpointFile))

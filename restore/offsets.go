@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sstool/internal/files"
 	"sstool/internal/lsm"
 	"sstool/internal/op"
 	"sstool/internal/streams"
@@ -73,7 +74,7 @@ func taskDatabases(taskDir string) ([]string, error) {
 			return 0
 		})
 		for _, db := range inner {
-			if dir := filepath.Join(taskDir, name, db); fileExists(filepath.Join(dir, "CURRENT")) {
+			if dir := filepath.Join(taskDir, name, db); files.Exists(filepath.Join(dir, "CURRENT")) {
 				out = append(out, dir)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"sstool/internal/files"
 	"sstool/internal/op"
 	"sstool/internal/streams"
 )
@@ -69,7 +70,7 @@ func (p *placement) apply(stateDir, appID string) error {
 	if err != nil {
 		return err
 	}
-	if err := makeDirs(stateDir, p.TaskDir); err != nil {
+	if err := files.MakeDirs(stateDir, p.TaskDir); err != nil {
 		return err
 	}
 	cp := filepath.Join(stateDir, p.TaskDir, streams.CheckpointFile)
@@ -116,7 +117,7 @@ func (p *placement) apply(stateDir, appID string) error {
 func (p *placement) pending(stateDir string) ([]move, error) {
 	var todo []move
 	for _, m := range p.Moves {
-		to, err := fingerprint(filepath.Join(stateDir, m.To))
+		to, err := files.Fingerprint(filepath.Join(stateDir, m.To))
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +127,7 @@ func (p *placement) pending(stateDir string) ([]move, error) {
 			}
 			continue
 		}
-		from, err := fingerprint(filepath.Join(stateDir, m.From))
+		from, err := files.Fingerprint(filepath.Join(stateDir, m.From))
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +140,7 @@ func (p *placement) pending(stateDir string) ([]move, error) {
 	if len(todo) == 0 {
 		// In place; and as it was left?
 		for _, id := range p.Stores {
-			if files, err := fingerprint(filepath.Join(stateDir, streams.StoreDir(p.TaskDir, id.Store))); err != nil || files != id.Files {
+			if now, err := files.Fingerprint(filepath.Join(stateDir, streams.StoreDir(p.TaskDir, id.Store))); err != nil || now != id.Files {
 				return nil, errors.Join(errOvertaken, err)
 			}
 		}
@@ -186,15 +187,15 @@ func editCheckpoint(path string, edit func(streams.Checkpoint)) error {
 
 func (m move) apply(stateDir string) error {
 	from, to := filepath.Join(stateDir, m.From), filepath.Join(stateDir, m.To)
-	if err := makeDirs(stateDir, filepath.Dir(m.To)); err != nil {
+	if err := files.MakeDirs(stateDir, filepath.Dir(m.To)); err != nil {
 		return err
 	}
 	// Empty directories left by a wiped store are in the way of a rename.
 	if i, err := os.Lstat(to); err == nil && i.IsDir() {
-		if err := removeEmpty(to); err != nil {
+		if err := files.RemoveEmpty(to); err != nil {
 			return err
 		}
-	} else if full, ferr := nonEmpty(to); err == nil && ferr == nil && !full {
+	} else if full, ferr := files.NonEmpty(to); err == nil && ferr == nil && !full {
 		if err := os.Remove(to); err != nil { // a link to an empty directory
 			return err
 		}
@@ -202,7 +203,7 @@ func (m move) apply(stateDir string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	return errors.Join(syncDir(filepath.Dir(from)), syncDir(filepath.Dir(to)))
+	return errors.Join(files.SyncDir(filepath.Dir(from)), files.SyncDir(filepath.Dir(to)))
 }
 
 // place verifies, syncs and moves one built task into the application's
@@ -220,15 +221,15 @@ func (r *run) place(t *TaskPlan, results []unitResult) error {
 	if err != nil {
 		return err
 	}
-	if err := syncTree(filepath.Join(buildDir(o.Into, o.ApplicationID), taskFolder(t))); err != nil {
+	if err := files.SyncTree(filepath.Join(buildDir(o.Into, o.ApplicationID), taskFolder(t))); err != nil {
 		return err
 	}
 	journal := journalFile(o.Into, o.ApplicationID)
-	if fileExists(journal) {
+	if files.Exists(journal) {
 		// The placement of another task failed: its journal is what completes it.
 		return op.Errorf(op.Failed, "put task %s in place: another task is half in place", t.Name())
 	}
-	if err := writeJSON(journal, pl); err != nil {
+	if err := files.WriteJSON(journal, pl); err != nil {
 		return err
 	}
 	if err := pl.apply(o.Into, o.ApplicationID); err != nil {
@@ -245,9 +246,9 @@ func (p *Plan) placementOf(t *TaskPlan, results []unitResult) (*placement, error
 	aside := filepath.Join(ownName, "aside", o.ApplicationID, t.Name(), time.Now().UTC().Format("20060102T150405.000000"))
 	pl := &placement{Task: t.Name(), TaskDir: final, Stores: map[string]storeID{}, Partial: o.partial()}
 	add := func(from, to string) error {
-		files, err := fingerprint(filepath.Join(o.Into, from))
-		if err == nil && files != "" {
-			pl.Moves = append(pl.Moves, move{from, to, files})
+		now, err := files.Fingerprint(filepath.Join(o.Into, from))
+		if err == nil && now != "" {
+			pl.Moves = append(pl.Moves, move{from, to, now})
 		}
 		return err
 	}
@@ -266,7 +267,7 @@ func (p *Plan) placementOf(t *TaskPlan, results []unitResult) (*placement, error
 		}
 		id := p.storeID(u)
 		id.FinishedAt = time.Now().UTC()
-		if id.Files, err = fingerprint(filepath.Join(o.Into, from)); err != nil {
+		if id.Files, err = files.Fingerprint(filepath.Join(o.Into, from)); err != nil {
 			return nil, err
 		}
 		for _, part := range u.Parts {

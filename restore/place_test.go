@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sstool/internal/files"
 	"sstool/internal/op"
 	"sstool/internal/streams"
 )
@@ -62,7 +63,7 @@ func newScene(t testing.TB, partial bool) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeJSON(journalFile(dir, app), pl); err != nil {
+	if err := files.WriteJSON(journalFile(dir, app), pl); err != nil {
 		t.Fatal(err)
 	}
 	return &scene{dir, pl}
@@ -306,7 +307,7 @@ func TestJournalCorrupt(t *testing.T) {
 // What is left of wiped stores is no store, and no obstacle.
 func TestEmptyDirectoriesAreNoStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "w")
-	if full, err := nonEmpty(dir); full || err != nil {
+	if full, err := files.NonEmpty(dir); full || err != nil {
 		t.Fatal(full, err)
 	}
 	for _, seg := range []string{"w.0", "w.600000"} {
@@ -314,22 +315,22 @@ func TestEmptyDirectoriesAreNoStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if full, err := nonEmpty(dir); full || err != nil {
+	if full, err := files.NonEmpty(dir); full || err != nil {
 		t.Fatal(full, err)
 	}
 	root := t.TempDir()
 	put(t, filepath.Join(root, "b", "x"), "1")
-	files, err := fingerprint(filepath.Join(root, "b"))
-	if err != nil || files == "" {
-		t.Fatal(files, err)
+	now, err := files.Fingerprint(filepath.Join(root, "b"))
+	if err != nil || now == "" {
+		t.Fatal(now, err)
 	}
 	if err := os.Rename(dir, filepath.Join(root, "w")); err != nil {
 		t.Fatal(err)
 	}
-	if err := (move{"b", "w", files}).apply(root); err != nil {
+	if err := (move{"b", "w", now}).apply(root); err != nil {
 		t.Fatal(err)
 	}
-	if full, err := nonEmpty(filepath.Join(root, "w")); !full || err != nil {
+	if full, err := files.NonEmpty(filepath.Join(root, "w")); !full || err != nil {
 		t.Fatal(full, err)
 	}
 	// A link to an empty directory is in the way too.
@@ -341,7 +342,7 @@ func TestEmptyDirectoriesAreNoStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A store's files are never removed for it.
-	if err := removeEmpty(filepath.Join(root, "w")); err == nil || !exists(filepath.Join(root, "w", "x")) {
+	if err := files.RemoveEmpty(filepath.Join(root, "w")); err == nil || !exists(filepath.Join(root, "w", "x")) {
 		t.Fatal(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"sstool/internal/files"
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
 	"sstool/internal/streams"
@@ -230,7 +231,7 @@ func TestNothingApplied(t *testing.T) {
 	o.Target, o.Into = streams.Version{}, memDir(t)
 	_, err := k.restore(t, o)
 	wantKind(t, err, op.Usage, topic+"-0", "--target-kafka")
-	if full, err := nonEmpty(filepath.Join(appDir(o.Into, app), "0_0")); full || err != nil {
+	if full, err := files.NonEmpty(filepath.Join(appDir(o.Into, app), "0_0")); full || err != nil {
 		t.Error("something is in place", err)
 	}
 	k.produce(t, topic, []kafkatest.Record{{Value: []byte("no key")}})

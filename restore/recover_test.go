@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sstool/internal/files"
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
 	"sstool/internal/streams"
@@ -34,7 +35,7 @@ func halfPlaced(t testing.TB, p *Plan, into, from string, n int) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeJSON(journalFile(into, app), pl); err != nil {
+	if err := files.WriteJSON(journalFile(into, app), pl); err != nil {
 		t.Fatal(err)
 	}
 	steps := (&scene{into, pl}).steps()

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"sstool/internal/files"
 	"sstool/internal/op"
 	"sstool/internal/streams"
 )
@@ -316,7 +317,7 @@ func (p *Plan) checkSpace(r *Result) error {
 		}
 	}
 	at := dir
-	for !fileExists(at) && at != filepath.Dir(at) {
+	for !files.Exists(at) && at != filepath.Dir(at) {
 		at = filepath.Dir(at)
 	}
 	r.Space.Dir = dir

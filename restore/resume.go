@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"sstool/internal/files"
 	"sstool/internal/lsm"
 	"sstool/internal/op"
 	"sstool/internal/streams"
@@ -48,7 +49,7 @@ func (p *Plan) resumeUnit(ctx context.Context, u *Unit, dir string, offsets stre
 		return nil // always from the log start
 	}
 	store := streams.StoreDir(dir, s)
-	if full, err := nonEmpty(store); err != nil {
+	if full, err := files.NonEmpty(store); err != nil {
 		return err
 	} else if !full {
 		return op.Errorf(op.NotFound, "store %q: nothing to resume at %s", s.Name, store).WithTry("leave out --from-checkpoint for a full restore")
@@ -149,7 +150,7 @@ func (p *Plan) copies(dir string) (n int64) {
 				continue
 			}
 			store := streams.StoreDir(u.Resume, u.Request.Store)
-			if same, err := sameFileSystem(store, dir); err != nil || !same {
+			if same, err := files.SameFileSystem(store, dir); err != nil || !same {
 				n += dirSize(store)
 			}
 		}
@@ -164,13 +165,13 @@ func cloneStore(fromTask, to string, s streams.Store) error {
 	src, dst := streams.StoreDir(fromTask, s), streams.StoreDir(to, s)
 	var err error
 	for range 5 {
-		before, ferr := fingerprint(src)
+		before, ferr := files.Fingerprint(src)
 		if ferr != nil {
 			return ferr
 		}
 		if err = cloneTree(src, dst); err == nil {
 			var after string
-			if after, err = fingerprint(src); err == nil && after == before {
+			if after, err = files.Fingerprint(src); err == nil && after == before {
 				return nil
 			}
 			err = fmt.Errorf("copy %s: the store changes all the time", src)
@@ -185,7 +186,7 @@ func cloneStore(fromTask, to string, s streams.Store) error {
 }
 
 func cloneTree(src, dst string) error {
-	src = realPath(src)
+	src = files.RealPath(src)
 	return filepath.WalkDir(src, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

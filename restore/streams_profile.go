@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"sstool/internal/files"
 	"sstool/internal/kafka"
 	"sstool/internal/op"
 	"sstool/internal/rocks"
@@ -209,7 +210,7 @@ func openDB(dir string, families []string, sum rocks.Checksum) (*rocks.DB, error
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err
 	}
-	if fileExists(filepath.Join(dir, "CURRENT")) {
+	if files.Exists(filepath.Join(dir, "CURRENT")) {
 		return rocks.Open(dir, o)
 	}
 	return rocks.Create(dir, o)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"sstool/internal/files"
 	"sstool/internal/op"
 	"sstool/internal/streams"
 )
@@ -61,7 +62,7 @@ func (p *Plan) checkStateDir() error {
 		return err
 	}
 	isTask := func(name string) bool { _, err := streams.ParseTaskID(name); return err == nil }
-	if fileExists(filepath.Join(into, streams.ProcessFile)) || slices.ContainsFunc(names, isTask) {
+	if files.Exists(filepath.Join(into, streams.ProcessFile)) || slices.ContainsFunc(names, isTask) {
 		return op.Errorf(op.Usage, "%s is an application's directory, not state.dir: it holds tasks", into).
 			WithTry("--into %s, the directory above it", filepath.Dir(filepath.Clean(into)))
 	}
@@ -86,11 +87,11 @@ func (p *Plan) checkStore(led ledger, t *TaskPlan, dir string, u *Unit) error {
 	u.Done, u.Replace, u.Kept = false, false, false
 	s := u.Request.Store
 	store := streams.StoreDir(dir, s)
-	full, err := nonEmpty(store)
+	full, err := files.NonEmpty(store)
 	if err != nil {
 		return err
 	}
-	if u.was, err = fingerprint(store); err != nil {
+	if u.was, err = files.Fingerprint(store); err != nil {
 		return err
 	}
 	if p.begun[u] {
@@ -102,7 +103,7 @@ func (p *Plan) checkStore(led ledger, t *TaskPlan, dir string, u *Unit) error {
 	}
 	for _, k := range []streams.Kind{streams.KV, streams.Window} {
 		other := streams.StoreDir(dir, streams.Store{Name: s.Name, Kind: k})
-		if there, err := nonEmpty(other); other != store && (there || err != nil) {
+		if there, err := files.NonEmpty(other); other != store && (there || err != nil) {
 			if err != nil {
 				return err
 			}
@@ -191,7 +192,7 @@ func (p *Plan) checkWhole(t *TaskPlan, dir string) error {
 	if o.Guarantee != ExactlyOnce || t.Global || t.Done || o.partial() || o.FromCheckpoint {
 		return nil
 	}
-	full, err := nonEmpty(dir)
+	full, err := files.NonEmpty(dir)
 	if err != nil {
 		return err
 	}

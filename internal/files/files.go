@@ -1,4 +1,7 @@
-package restore
+// Package files is what every writer into a state directory does with files:
+// tells whether something has changed, makes things durable, replaces a file at
+// once. It knows nothing of stores.
+package files
 
 import (
 	"crypto/sha256"
@@ -12,11 +15,11 @@ import (
 	"syscall"
 )
 
-// nonEmpty reports whether there is any file at or below path; directories
+// NonEmpty reports whether there is any file at or below path; directories
 // alone are what a wiped store leaves behind.
-func nonEmpty(path string) (bool, error) {
+func NonEmpty(path string) (bool, error) {
 	found := false
-	err := filepath.WalkDir(realPath(path), func(_ string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(RealPath(path), func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			found = true
 			return fs.SkipAll
@@ -29,23 +32,23 @@ func nonEmpty(path string) (bool, error) {
 	return found, err
 }
 
-// realPath follows path itself when it is a symbolic link: people put stores
+// RealPath follows path itself when it is a symbolic link: people put stores
 // on other disks that way.
-func realPath(path string) string {
+func RealPath(path string) string {
 	if p, err := filepath.EvalSymlinks(path); err == nil {
 		return p
 	}
 	return path
 }
 
-// fingerprint tells two states of a store apart: the names, sizes and times of
+// Fingerprint tells two states of a store apart: the names, sizes and times of
 // all its files. RocksDB makes a new MANIFEST whenever it opens a database, so
 // a store that anybody has opened since has another one; a rename keeps it.
 // Empty: there is no file.
-func fingerprint(path string) (string, error) {
+func Fingerprint(path string) (string, error) {
 	h := sha256.New()
 	files := 0
-	root := realPath(path)
+	root := RealPath(path)
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -65,9 +68,9 @@ func fingerprint(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:16]), err
 }
 
-// removeEmpty removes a tree of directories without files; a file in it is an
+// RemoveEmpty removes a tree of directories without files; a file in it is an
 // error.
-func removeEmpty(dir string) error {
+func RemoveEmpty(dir string) error {
 	es, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -77,7 +80,7 @@ func removeEmpty(dir string) error {
 	}
 	for _, e := range es {
 		if e.IsDir() {
-			if err := removeEmpty(filepath.Join(dir, e.Name())); err != nil {
+			if err := RemoveEmpty(filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}
 		}
@@ -85,10 +88,10 @@ func removeEmpty(dir string) error {
 	return os.Remove(dir)
 }
 
-// sameFileSystem reports whether a rename from a to b can work; b or its
+// SameFileSystem reports whether a rename from a to b can work; b or its
 // nearest existing parent decides.
-func sameFileSystem(a, b string) (bool, error) {
-	for !fileExists(b) && b != filepath.Dir(b) {
+func SameFileSystem(a, b string) (bool, error) {
+	for !Exists(b) && b != filepath.Dir(b) {
 		b = filepath.Dir(b)
 	}
 	var x, y syscall.Stat_t
@@ -101,7 +104,8 @@ func sameFileSystem(a, b string) (bool, error) {
 	return x.Dev == y.Dev, nil
 }
 
-func writeJSON(path string, v any) error {
+// WriteJSON replaces the file by v as JSON, at once and durably.
+func WriteJSON(path string, v any) error {
 	data, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
 		return err
@@ -122,18 +126,19 @@ func writeJSON(path string, v any) error {
 	if err := os.Rename(tmp, path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return SyncDir(filepath.Dir(path))
 }
 
-func fileExists(path string) bool {
+// Exists reports whether there is anything at path.
+func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// makeDirs makes the directories of rel below root, durably.
-func makeDirs(root, rel string) error {
+// MakeDirs makes the directories of rel below root, durably.
+func MakeDirs(root, rel string) error {
 	at := filepath.Join(root, rel)
-	if fileExists(at) {
+	if Exists(at) {
 		return nil
 	}
 	if err := os.MkdirAll(at, 0o755); err != nil {
@@ -141,14 +146,15 @@ func makeDirs(root, rel string) error {
 	}
 	for at != filepath.Clean(root) && at != filepath.Dir(at) {
 		at = filepath.Dir(at)
-		if err := syncDir(at); err != nil {
+		if err := SyncDir(at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func syncDir(dir string) error {
+// SyncDir makes a file or the entries of a directory durable.
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
@@ -156,16 +162,16 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// syncTree makes every file and directory below root durable; nothing there is
+// SyncTree makes every file and directory below root durable; nothing there is
 // nothing to do.
-func syncTree(root string) error {
-	if !fileExists(root) {
+func SyncTree(root string) error {
+	if !Exists(root) {
 		return nil
 	}
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || (!d.IsDir() && !d.Type().IsRegular()) {
 			return err
 		}
-		return syncDir(path) // opening for reading is enough for fsync
+		return SyncDir(path) // opening for reading is enough for fsync
 	})
 }
