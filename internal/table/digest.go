@@ -48,3 +48,16 @@ func (d *Digest) Merge(o Digest) {
 
 // String is the number of rows and 128 bits in hexadecimal.
 func (d Digest) String() string { return fmt.Sprintf("%d-%016x%016x", d.Rows, d.hi, d.lo) }
+
+// MarshalText is String.
+func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what String writes.
+func (d *Digest) UnmarshalText(b []byte) error {
+	var o Digest
+	if n, err := fmt.Sscanf(string(b), "%d-%16x%16x", &o.Rows, &o.hi, &o.lo); err != nil || n != 3 || o.String() != string(b) {
+		return fmt.Errorf("%q is not a digest", b)
+	}
+	*d = o
+	return nil
+}
