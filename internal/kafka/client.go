@@ -32,7 +32,9 @@ type settings struct {
 	patience   time.Duration // while no bootstrap server accepts connections
 	backoff    time.Duration
 	backoffMax time.Duration
-	user       string // the SASL user, for messages about missing ACLs
+	request    time.Duration // for one request that a broker works on
+	delivery   time.Duration // for one batch to be written, retries included
+	user       string        // the SASL user, for messages about missing ACLs
 	dials      dials
 	clientID   string
 	tls        *tlsClient // nil without TLS

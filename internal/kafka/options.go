@@ -54,6 +54,8 @@ func (c Config) options() ([]kgo.Opt, settings, error) {
 	set.backoff = max(ms("retry.backoff.ms", 100*time.Millisecond), time.Millisecond)
 	set.backoffMax = max(ms("retry.backoff.max.ms", time.Second), set.backoff)
 	request := max(ms("request.timeout.ms", 30*time.Second), 100*time.Millisecond)
+	set.request = request
+	set.delivery = max(ms("delivery.timeout.ms", 2*time.Minute), time.Second)
 	set.patience = min(ms("default.api.timeout.ms", connectPatience), set.apiTimeout)
 	set.setup = min(max(ms("socket.connection.setup.timeout.ms", 5*time.Second), 100*time.Millisecond), max(set.apiTimeout, 100*time.Millisecond))
 	idle := max(ms("connections.max.idle.ms", 9*time.Minute), time.Second)
