@@ -99,3 +99,6 @@ func isDenied(err error) bool {
 	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.GroupAuthorizationFailed) ||
 		errors.Is(err, kerr.ClusterAuthorizationFailed) || errors.Is(err, kerr.TransactionalIDAuthorizationFailed)
 }
+
+// Denied reports whether the broker refused a request for want of an ACL.
+func Denied(err error) bool { return isDenied(err) }

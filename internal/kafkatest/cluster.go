@@ -146,3 +146,24 @@ func (c *Cluster) Begin(ctx context.Context, topic string, recs ...Record) (end 
 		return cl.EndTransaction(ctx, kgo.TransactionEndTry(commit))
 	}, nil
 }
+
+// Join makes a member of a group that consumes the topic, which has records,
+// and waits until it is in; leave ends it. The protocol is "classic" or "consumer".
+func (c *Cluster) Join(ctx context.Context, group, topic, protocol string) (leave func(), err error) {
+	opts := []kgo.Opt{kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit()}
+	if protocol == "consumer" {
+		opts = append(opts, kgo.ServerSideBalancer())
+	}
+	cl, err := c.client(opts...)
+	if err != nil {
+		return nil, err
+	}
+	if err := cl.PollFetches(ctx).Err(); err != nil {
+		cl.Close()
+		return nil, err
+	}
+	return func() {
+		cl.LeaveGroup()
+		cl.Close()
+	}, nil
+}
