@@ -40,6 +40,9 @@ type Options struct {
 	// Bulk is for a store that is filled by Ingest and read by nobody here:
 	// the block cache Kafka Streams gives each store is left out.
 	Bulk bool
+
+	// NoCompaction leaves the files that are there alone.
+	NoCompaction bool
 }
 
 // Checksum is the kind of checksum of SST blocks.
@@ -105,7 +108,7 @@ func optionString(o Options) string {
 	} else {
 		table += ";block_cache=50M"
 	}
-	return strings.Join([]string{
+	options := []string{
 		"create_if_missing=true",
 		"create_missing_column_families=true",
 		"info_log_level=ERROR_LEVEL",
@@ -114,7 +117,11 @@ func optionString(o Options) string {
 		"write_buffer_size=16777216",
 		"max_write_buffer_number=3",
 		"block_based_table_factory={" + table + "}",
-	}, ";")
+	}
+	if o.NoCompaction {
+		options = append(options, "disable_auto_compactions=true")
+	}
+	return strings.Join(options, ";")
 }
 
 // merge puts the families the caller asked for first and what exists besides

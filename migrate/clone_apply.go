@@ -1,0 +1,360 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"sstool/internal/applock"
+	"sstool/internal/files"
+	"sstool/internal/lsm"
+	"sstool/internal/op"
+	"sstool/internal/rocks"
+	"sstool/internal/streams"
+)
+
+func (c *cloner) Apply(ctx context.Context, m *Migration, sink op.Sink) error {
+	if !files.Exists(c.oldDir(m)) {
+		return nil
+	}
+	release, madeApp, err := c.hold(m, true)
+	if err != nil {
+		return err
+	}
+	defer release()
+	j, err := c.readJournal(m)
+	if err != nil {
+		return err
+	}
+	j.MadeApp = j.MadeApp || madeApp
+	if err := c.recover(m, j, sink); err != nil {
+		return err
+	}
+	p, err := c.plan(ctx, m, j)
+	if err != nil {
+		return err
+	}
+	if err := p.CheckSpace(); err != nil {
+		return err
+	}
+	total, done := int64(p.Links+p.Copies), int64(0)
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		sink.Emit(op.Event{Type: op.Progress, Name: t.From, Done: done, Total: total, Unit: "files"})
+		if err := c.cloneTask(ctx, m, j, t); err != nil {
+			return fmt.Errorf("clone task %s: %w", t.From, err)
+		}
+		for _, s := range t.Stores {
+			done += int64(s.Links + s.Copies)
+			if s.State == LeftOut {
+				sink.Warn(t.From+"/"+s.Old, "not cloned: "+s.Reason+"; the application restores "+s.New+" from its changelog")
+			}
+		}
+		sink.Emit(op.Event{Type: op.Item, Name: t.From, Done: done, Unit: "files"})
+	}
+	return os.RemoveAll(filepath.Join(c.stateDir, c.buildDir(m)))
+}
+
+// CheckSpace refuses when copies, which there are only across file systems, may
+// not find room.
+func (p *ClonePlan) CheckSpace() error {
+	const margin = 16 << 20
+	if p.SpaceFree == nil || p.CopyBytes+margin <= *p.SpaceFree {
+		return nil
+	}
+	return op.Errorf(op.Precondition, "%d MB are free in %s, cloning may need %d MB", *p.SpaceFree>>20, p.StateDir, (p.CopyBytes+margin)>>20).
+		WithTry("free space on the file system of the state directory")
+}
+
+// hold takes the locks of both applications; make says whether the new one may
+// get its directory by it.
+func (c *cloner) hold(m *Migration, make bool) (release func(), made bool, err error) {
+	var locks []*applock.Lock
+	release = func() {
+		for _, l := range locks {
+			l.Release()
+		}
+	}
+	for _, dir := range slices.Compact([]string{c.oldDir(m), c.newDir(m)}) {
+		if !files.Exists(dir) {
+			if !make {
+				continue
+			}
+			if dir != c.newDir(m) {
+				continue
+			}
+			if err := makeDirLike(dir, c.oldDir(m)); err != nil {
+				release()
+				return nil, false, err
+			}
+			made = true
+		}
+		l, err := applock.Hold(dir)
+		if err != nil {
+			release()
+			return nil, false, err
+		}
+		locks = append(locks, l)
+		if info, err := os.Stat(dir); err == nil {
+			_ = ownLike(filepath.Join(dir, streams.LockFile), info)
+		}
+	}
+	return release, made, nil
+}
+
+// recover completes what a killed run left half in place.
+func (c *cloner) recover(m *Migration, j *cloneJournal, sink op.Sink) error {
+	for i := range j.Tasks {
+		t := &j.Tasks[i]
+		if t.Placed {
+			continue
+		}
+		switch err := c.complete(t, m.NewApp); {
+		case errors.Is(err, errOvertaken):
+			// The application ran on it, which is a legal directory at every step.
+			sink.Warn(t.To, "an earlier run was stopped while it put task "+t.To+" in place, and the stores have been changed since: they are left as they are")
+		case err != nil:
+			return fmt.Errorf("complete task %s: %w", t.To, err)
+		}
+		t.Placed = true
+		if err := c.writeJournal(m, j); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(filepath.Join(c.stateDir, c.buildDir(m)))
+}
+
+// cloneTask builds the clones of one task aside, notes them, and renames them
+// in.
+func (c *cloner) cloneTask(ctx context.Context, m *Migration, j *cloneJournal, t *CloneTask) error {
+	build := filepath.Join(c.buildDir(m), t.From+"-"+t.To)
+	task := clonedTask{From: t.From, To: t.To, Made: !files.Exists(filepath.Join(c.newDir(m), t.To))}
+	for i := range t.Stores {
+		s := &t.Stores[i]
+		if s.State != ToClone {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.cloneStore(m, &task, s, build); err != nil {
+			return fmt.Errorf("store %q: %w", s.Old, err)
+		}
+	}
+	if len(task.Stores) == 0 {
+		return nil
+	}
+	if err := syncDirs(filepath.Join(c.stateDir, build)); err != nil {
+		return err
+	}
+	if err := c.reached("built " + task.To); err != nil {
+		return err
+	}
+	for i := range task.Moves {
+		var err error
+		if task.Moves[i].Files, err = files.Fingerprint(filepath.Join(c.stateDir, task.Moves[i].From)); err != nil {
+			return err
+		}
+	}
+	j.Tasks = append(j.Tasks, task)
+	if err := c.writeJournal(m, j); err != nil {
+		return err
+	}
+	if err := c.reached("noted " + task.To); err != nil {
+		return err
+	}
+	dir := filepath.Join(c.newDir(m), t.To)
+	if err := makeDirLike(dir, filepath.Join(c.oldDir(m), t.From)); err != nil {
+		return err
+	}
+	placed := &j.Tasks[len(j.Tasks)-1]
+	if err := c.complete(placed, m.NewApp); err != nil {
+		return err
+	}
+	// The cleaner deletes task directories by age (StateDirectory.cleanRemovedTasks).
+	now := time.Now()
+	if err := os.Chtimes(dir, now, now); err != nil {
+		return err
+	}
+	if err := c.reached("placed " + task.To); err != nil {
+		return err
+	}
+	placed.Placed = true
+	return c.writeJournal(m, j)
+}
+
+// cloneStore builds one store's clone and notes in task what becomes of it.
+func (c *cloner) cloneStore(m *Migration, task *clonedTask, s *CloneStore, build string) error {
+	move := s.move
+	oldTask, newTask := filepath.Join(m.OldApp, task.From), filepath.Join(m.NewApp, task.To)
+	cs := clonedStore{Old: s.Old, New: s.New}
+	if move.OldTopic != move.NewTopic || m.OldApp != m.NewApp || task.From != task.To {
+		cs.OldTopic = move.OldTopic
+	}
+	// kv: <task>/rocksdb/<store>; segmented: <task>/<store>/<store>.<start>.
+	rel := func(store string) string {
+		if s.segmented {
+			return store
+		}
+		return filepath.Join(streams.RocksDir, store)
+	}
+	top := filepath.Join(build, rel(s.New))
+	for i := range s.dbs {
+		db := &s.dbs[i]
+		at := filepath.Join(c.stateDir, top)
+		if s.segmented {
+			start, _ := streams.ParseSegmentDir(s.Old, filepath.Base(db.dir))
+			at = filepath.Join(at, fmt.Sprintf("%s.%d", s.New, start))
+		}
+		if err := c.cloneDatabase(m, s, db, at); err != nil {
+			return err
+		}
+	}
+	if len(s.dbs) > 0 {
+		task.Moves = append(task.Moves, cloneMove{From: top, To: filepath.Join(newTask, rel(s.New))})
+		cs.OldPaths = append(cs.OldPaths, filepath.Join(oldTask, rel(s.Old)))
+	}
+	// The position of Kafka up to 4.2, and the offsets of stores that keep them in
+	// a file of their own.
+	for _, f := range []struct {
+		old, new string
+		edit     func(streams.Checkpoint) streams.Checkpoint
+	}{
+		{s.Old + ".position", s.New + ".position", func(p streams.Checkpoint) streams.Checkpoint { moved, _ := mapPosition(m, p); return moved }},
+		{streams.CheckpointFile + "_" + s.Old, streams.CheckpointFile + "_" + s.New, func(p streams.Checkpoint) streams.Checkpoint { return mapLines(m, move, p) }},
+	} {
+		from := filepath.Join(c.stateDir, oldTask, f.old)
+		if !files.Exists(from) {
+			continue
+		}
+		to := filepath.Join(build, f.new)
+		if err := rewriteCheckpoint(from, filepath.Join(c.stateDir, to), f.edit); err != nil {
+			return err
+		}
+		cs.OldPaths = append(cs.OldPaths, filepath.Join(oldTask, f.old))
+		if files.Exists(filepath.Join(c.stateDir, to)) {
+			task.Moves = append(task.Moves, cloneMove{From: to, To: filepath.Join(newTask, f.new)})
+		}
+	}
+	lines := s.lines()
+	for _, tp := range lines.Keys() {
+		task.Lines = append(task.Lines, clonedLine{tp.Topic, tp.Partition, lines[tp]})
+	}
+	task.Stores = append(task.Stores, cs)
+	return nil
+}
+
+// cloneDatabase clones one database, corrects its offsets, and looks whether it
+// is what it should be.
+func (c *cloner) cloneDatabase(m *Migration, s *CloneStore, db *database, at string) error {
+	rows, err := s.newRows(m, db)
+	if err != nil {
+		return err
+	}
+	write := db.offsets && db.needsRocksDB(rows)
+	if write && rocks.Version() == "" {
+		return op.Errorf(op.Failed, "%s keeps its offsets in the database (Kafka 4.3 or later), and this sstool was built without RocksDB", db.dir).WithTry("build it with cgo: make build")
+	}
+	before, err := lsm.ReadManifest(db.dir)
+	if err != nil {
+		return err
+	}
+	if err := db.clone(at); err != nil {
+		return err
+	}
+	if !write {
+		return nil
+	}
+	info, err := os.Stat(db.dir)
+	if err != nil {
+		return err
+	}
+	if err := writeOffsets(at, rows); err != nil {
+		return err
+	}
+	for _, name := range []string{"LOCK", "LOG"} { // of this opening
+		if err := os.Remove(filepath.Join(at, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if err := ownAll(at, info); err != nil {
+		return err
+	}
+	return checkClone(before, at, rows)
+}
+
+// checkClone says whether the clone has the same files in all families, and
+// the offsets that were written.
+func checkClone(before lsm.Version, at string, rows map[string][]byte) error {
+	after, err := lsm.ReadManifest(at)
+	if err != nil {
+		return err
+	}
+	for i := range before.Families {
+		f := &before.Families[i]
+		if f.Name == streams.OffsetsFamily {
+			continue
+		}
+		g, ok := after.Family(f.Name)
+		if !ok || len(g.Files) < len(f.Files) {
+			return op.Errorf(op.Failed, "%s: family %q lost files in the clone", before.Dir, f.Name)
+		}
+	}
+	left := len(rows)
+	err = lsm.Rows(at, streams.OffsetsFamily, func(key, value []byte) error {
+		if string(rows[string(key)]) != string(value) {
+			return op.Errorf(op.Failed, "%s: the clone's offset row %q is not the one that was written", before.Dir, key)
+		}
+		left--
+		return nil
+	})
+	if err == nil && left != 0 {
+		err = op.Errorf(op.Failed, "%s: the clone lacks %d offset rows", before.Dir, left)
+	}
+	return err
+}
+
+// mapLines maps the offsets of a store that keeps them in its own file.
+func mapLines(m *Migration, move *StoreMove, old streams.Checkpoint) streams.Checkpoint {
+	out := streams.Checkpoint{}
+	for tp, offset := range old {
+		to, takes := newTopic(m, move, tp.Topic)
+		if !takes {
+			continue
+		}
+		if mapped, known, whyNot := mapOffset(m, tp, to, offset); known && whyNot == "" {
+			out[streams.TopicPartition{Topic: to, Partition: tp.Partition}] = mapped
+		}
+	}
+	return out
+}
+
+// rewriteCheckpoint writes a changed copy of a file in the .checkpoint's form.
+func rewriteCheckpoint(from, to string, edit func(streams.Checkpoint) streams.Checkpoint) error {
+	c, err := streams.ReadCheckpoint(from)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if err := makeDirLike(filepath.Dir(to), filepath.Dir(from)); err != nil {
+		return err
+	}
+	moved := edit(c)
+	if err := moved.Write(to); err != nil || len(moved) == 0 {
+		return err
+	}
+	if err := ownLike(to, info); err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
+}
