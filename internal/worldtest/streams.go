@@ -70,6 +70,11 @@ type App struct {
 	StateDir  string // the application's directory is StateDir/ID
 	EOS       bool
 	Settings  map[string]string // Kafka Streams configuration over the harness's own
+
+	// A later release of the application: the same input, other names.
+	Topics string // what the input topics' names begin with; default ID
+	Suffix string // appended to every name that the profile gives
+	Shift  int    // operators put first, so that generated names and sub-topologies have higher numbers
 }
 
 // Dir is the application's directory.
@@ -90,6 +95,15 @@ func (a App) mode() string {
 
 func (a App) args() []string {
 	args := []string{"--app", a.ID, "--profile", a.Profile, "--bootstrap", a.Bootstrap, "--state", a.StateDir, "--mode", a.mode()}
+	if a.Topics != "" {
+		args = append(args, "--topics", a.Topics)
+	}
+	if a.Suffix != "" {
+		args = append(args, "--suffix", a.Suffix)
+	}
+	if a.Shift != 0 {
+		args = append(args, "--shift", fmt.Sprint(a.Shift))
+	}
 	for _, key := range slices.Sorted(maps.Keys(a.Settings)) {
 		args = append(args, "--set", key+"="+a.Settings[key])
 	}

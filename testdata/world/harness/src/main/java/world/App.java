@@ -20,6 +20,9 @@ import world.profiles.Profile;
 /** One Kafka Streams application: its profile, its configuration and one run of it. */
 final class App implements AutoCloseable {
   final String id;
+  /** What the names of its input topics begin with. */
+  final String topics;
+
   final String bootstrap;
   final Profile profile;
   final Properties config = new Properties();
@@ -30,10 +33,11 @@ final class App implements AutoCloseable {
   App(Args args) {
     id = args.get("app");
     bootstrap = args.get("bootstrap", "127.0.0.1:9092");
-    profile = Profile.of(args.get("profile"));
+    topics = args.get("topics", id);
+    profile = Profile.of(args.get("profile"), args.get("suffix", ""), (int) args.number("shift", 0));
     configure(args);
     profile.configure(config);
-    topology = profile.topology(id, config);
+    topology = profile.topology(topics, config);
   }
 
   private void configure(Args args) {

@@ -25,7 +25,7 @@ final class Idle {
     this.inputs =
         app.profile.inputs().stream()
             .filter(input -> !input.global)
-            .map(input -> app.id + "-" + input.suffix)
+            .map(input -> app.topics + "-" + input.suffix)
             .collect(Collectors.toSet());
   }
 

@@ -82,7 +82,7 @@ final class Input {
       key = String.format("f%02d", random.nextInt(30));
     }
     ProducerRecord<String, String> record =
-        new ProducerRecord<>(app.id + "-" + input.suffix, null, ts, key, delete ? null : value);
+        new ProducerRecord<>(app.topics + "-" + input.suffix, null, ts, key, delete ? null : value);
     if (n % 3 == 0) {
       record.headers().add("trace", ("t" + n).getBytes(StandardCharsets.UTF_8));
     }
@@ -97,7 +97,7 @@ final class Input {
   void createTopics() throws Exception {
     List<NewTopic> topics = new ArrayList<>();
     for (Profile.Input input : app.profile.inputs()) {
-      NewTopic topic = new NewTopic(app.id + "-" + input.suffix, input.partitions, (short) 1);
+      NewTopic topic = new NewTopic(app.topics + "-" + input.suffix, input.partitions, (short) 1);
       topics.add(topic.configs(Map.of("retention.ms", "-1", "cleanup.policy", input.kind.table ? "compact" : "delete")));
     }
     topics.add(new NewTopic(app.id + "-out", 2, (short) 1).configs(Map.of("retention.ms", "-1")));

@@ -22,35 +22,35 @@ final class HeadersStores extends Profile {
   private static final Duration WINDOW = Duration.ofMinutes(1);
 
   @Override
-  public List<Input> inputs() {
+  List<Input> ownInputs() {
     return List.of(Input.of("in", Kind.STREAM, 2));
   }
 
   @Override
   public Topology topology(String app, Properties config) {
-    Topology topology = new Topology();
+    Topology topology = processors(app);
     topology.addSource("src", STRING.deserializer(), STRING.deserializer(), app + "-in");
     topology.addProcessor("fan", Fan::new, "src");
     topology.addStateStore(
         Stores.timestampedKeyValueStoreWithHeadersBuilder(
-            Stores.persistentTimestampedKeyValueStoreWithHeaders("h-kv"), STRING, STRING),
+            Stores.persistentTimestampedKeyValueStoreWithHeaders(named("h-kv")), STRING, STRING),
         "fan");
     topology.addStateStore(
-        Stores.timestampedKeyValueStoreWithHeadersBuilder(Stores.inMemoryKeyValueStore("h-mem"), STRING, STRING),
+        Stores.timestampedKeyValueStoreWithHeadersBuilder(Stores.inMemoryKeyValueStore(named("h-mem")), STRING, STRING),
         "fan");
     topology.addStateStore(
         Stores.timestampedWindowStoreWithHeadersBuilder(
-            Stores.persistentTimestampedWindowStoreWithHeaders("h-win", RETENTION, WINDOW, false), STRING, STRING),
+            Stores.persistentTimestampedWindowStoreWithHeaders(named("h-win"), RETENTION, WINDOW, false), STRING, STRING),
         "fan");
     topology.addStateStore(
         Stores.sessionStoreWithHeadersBuilder(
-            Stores.persistentSessionStoreWithHeaders("h-session", RETENTION), STRING, STRING),
+            Stores.persistentSessionStoreWithHeaders(named("h-session"), RETENTION), STRING, STRING),
         "fan");
     topology.addSink("snk", app + "-out", STRING.serializer(), STRING.serializer(), "fan");
     return topology;
   }
 
-  private static final class Fan implements Processor<String, String, String, String> {
+  private final class Fan implements Processor<String, String, String, String> {
     private ProcessorContext<String, String> context;
     private TimestampedKeyValueStoreWithHeaders<String, String> persistent;
     private TimestampedKeyValueStoreWithHeaders<String, String> memory;
@@ -60,10 +60,10 @@ final class HeadersStores extends Profile {
     @Override
     public void init(ProcessorContext<String, String> context) {
       this.context = context;
-      persistent = context.getStateStore("h-kv");
-      memory = context.getStateStore("h-mem");
-      window = context.getStateStore("h-win");
-      session = context.getStateStore("h-session");
+      persistent = context.getStateStore(named("h-kv"));
+      memory = context.getStateStore(named("h-mem"));
+      window = context.getStateStore(named("h-win"));
+      session = context.getStateStore(named("h-session"));
     }
 
     @Override

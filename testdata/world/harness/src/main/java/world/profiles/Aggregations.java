@@ -20,25 +20,25 @@ import org.apache.kafka.streams.state.Stores;
 /** DSL aggregations into key-value stores, with repartitioning, adapters and a versioned table. */
 final class Aggregations extends Profile {
   @Override
-  public List<Input> inputs() {
+  List<Input> ownInputs() {
     return List.of(Input.of("in", Kind.STREAM, 2), Input.of("tbl", Kind.TABLE, 2));
   }
 
   @Override
   public Topology topology(String app, Properties config) {
-    StreamsBuilder builder = builder(config);
+    StreamsBuilder builder = builder(app, config);
     KStream<String, String> in = builder.stream(app + "-in", Consumed.with(STRING, STRING));
     KGroupedStream<String, String> byKey = in.groupByKey(Grouped.with(STRING, STRING));
-    byKey.count(counts("cnt"));
+    byKey.count(counts(named("cnt")));
     byKey.count(
-        Materialized.<String, Long>as(Stores.inMemoryKeyValueStore("mem-cnt")).withKeySerde(STRING).withValueSerde(LONG));
+        Materialized.<String, Long>as(Stores.inMemoryKeyValueStore(named("mem-cnt"))).withKeySerde(STRING).withValueSerde(LONG));
     // A plain store where the DSL wants a timestamped one: rows go through an adapter.
     byKey.count(
-        Materialized.<String, Long>as(Stores.persistentKeyValueStore("adapter-cnt"))
+        Materialized.<String, Long>as(Stores.persistentKeyValueStore(named("adapter-cnt")))
             .withKeySerde(STRING)
             .withValueSerde(LONG));
     in.selectKey((key, value) -> value == null ? "null" : value.substring(0, Math.min(2, value.length())))
-        .groupByKey(Grouped.<String, String>as("bypfx").withKeySerde(STRING).withValueSerde(STRING))
+        .groupByKey(Grouped.<String, String>as(named("bypfx")).withKeySerde(STRING).withValueSerde(STRING))
         .reduce((old, value) -> value);
     in.selectKey((key, value) -> key.substring(0, 2))
         .groupByKey(Grouped.with(STRING, STRING))
@@ -46,25 +46,25 @@ final class Aggregations extends Profile {
     versionedTable(builder, app);
     byKey
         .cogroup((String key, String value, String old) -> value == null ? old : value)
-        .aggregate(() -> "-", strings("cog"));
-    in.toTable(strings("totable")).toStream().to(app + "-out", Produced.with(STRING, STRING));
+        .aggregate(() -> "-", strings(named("cog")));
+    in.toTable(strings(named("totable"))).toStream().to(app + "-out", Produced.with(STRING, STRING));
     return builder.build(config);
   }
 
-  private static void versionedTable(StreamsBuilder builder, String app) {
+  private void versionedTable(StreamsBuilder builder, String app) {
     KTable<String, String> table =
         builder.table(
             app + "-tbl",
             Consumed.with(STRING, STRING),
-            Materialized.<String, String>as(Stores.persistentVersionedKeyValueStore("vtbl", Duration.ofMinutes(30)))
+            Materialized.<String, String>as(Stores.persistentVersionedKeyValueStore(named("vtbl"), Duration.ofMinutes(30)))
                 .withKeySerde(STRING)
                 .withValueSerde(STRING));
     table
-        .filter((key, value) -> value != null && !value.endsWith("3"), strings("flt"))
+        .filter((key, value) -> value != null && !value.endsWith("3"), strings(named("flt")))
         .groupBy(
             (key, value) -> KeyValue.pair(value.substring(0, 2), value),
-            Grouped.<String, String>as("tgrp").withKeySerde(STRING).withValueSerde(STRING))
-        .count(counts("tcnt"));
+            Grouped.<String, String>as(named("tgrp")).withKeySerde(STRING).withValueSerde(STRING))
+        .count(counts(named("tcnt")));
   }
 
   static Materialized<String, Long, KeyValueStore<Bytes, byte[]>> counts(String store) {

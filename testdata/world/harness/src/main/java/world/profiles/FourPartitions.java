@@ -10,14 +10,14 @@ import org.apache.kafka.streams.kstream.Materialized;
 /** The smallest application: a table of four partitions in one timestamped key-value store. */
 final class FourPartitions extends Profile {
   @Override
-  public List<Input> inputs() {
+  List<Input> ownInputs() {
     return List.of(Input.of("tbl", Kind.TABLE, 4));
   }
 
   @Override
   public Topology topology(String app, Properties config) {
-    StreamsBuilder builder = builder(config);
-    builder.table(app + "-tbl", Consumed.with(STRING, STRING), Materialized.as("tbl-store"));
+    StreamsBuilder builder = builder(app, config);
+    builder.table(app + "-tbl", Consumed.with(STRING, STRING), Materialized.as(named("tbl-store")));
     return builder.build(config);
   }
 }

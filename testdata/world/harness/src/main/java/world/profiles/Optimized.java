@@ -21,7 +21,7 @@ import org.apache.kafka.streams.state.Stores;
  */
 final class Optimized extends Profile {
   @Override
-  public List<Input> inputs() {
+  List<Input> ownInputs() {
     return List.of(
         Input.of("t1", Kind.TABLE, 3),
         Input.of("t2", Kind.TABLE, 3),
@@ -36,17 +36,17 @@ final class Optimized extends Profile {
 
   @Override
   public Topology topology(String app, Properties config) {
-    StreamsBuilder builder = builder(config);
+    StreamsBuilder builder = builder(app, config);
     Consumed<String, String> consumed = Consumed.with(STRING, STRING);
-    KTable<String, String> t1 = builder.table(app + "-t1", consumed, Aggregations.strings("src-tbl"));
+    KTable<String, String> t1 = builder.table(app + "-t1", consumed, Aggregations.strings(named("src-tbl")));
     KTable<String, String> t2 = builder.table(app + "-t2", consumed);
-    t1.join(t2, (x, y) -> x + "+" + y, Aggregations.strings("j"));
+    t1.join(t2, (x, y) -> x + "+" + y, Aggregations.strings(named("j")));
     KStream<String, String> stream =
         builder.stream(app + "-s", consumed).selectKey((key, value) -> key.substring(0, 3));
-    stream.groupByKey(Grouped.with(STRING, STRING)).count(Aggregations.counts("c1"));
+    stream.groupByKey(Grouped.with(STRING, STRING)).count(Aggregations.counts(named("c1")));
     stream.groupByKey(Grouped.with(STRING, STRING)).count();
     builder.addGlobalStore(
-        Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore("user-global"), STRING, STRING)
+        Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore(named("user-global")), STRING, STRING)
             .withLoggingDisabled(),
         app + "-g",
         consumed,
@@ -55,12 +55,12 @@ final class Optimized extends Profile {
   }
 
   /** Writes something else than the topic holds. */
-  private static final class Prefix implements Processor<String, String, Void, Void> {
+  private final class Prefix implements Processor<String, String, Void, Void> {
     private KeyValueStore<String, String> store;
 
     @Override
     public void init(ProcessorContext<Void, Void> context) {
-      store = context.getStateStore("user-global");
+      store = context.getStateStore(named("user-global"));
     }
 
     @Override

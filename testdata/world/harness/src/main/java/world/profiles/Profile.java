@@ -1,5 +1,6 @@
 package world.profiles;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
 import java.util.TreeSet;
@@ -11,11 +12,19 @@ import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.TopologyConfig;
+import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.kstream.KStream;
 
 /** A kind of application: its input topics and its topology. Names of topics begin with the application id. */
 public abstract class Profile {
   static final Serde<String> STRING = Serdes.String();
   static final Serde<Long> LONG = Serdes.Long();
+
+  /** Appended to every name that the profile gives: other names for the same topology. */
+  private String suffix = "";
+
+  /** When it is not 0, a further input with this many operators comes first, and all numbers are higher. */
+  private int shift;
 
   private static final Pattern STORES = Pattern.compile("\\(stores: \\[([^\\]]*)\\]\\)");
 
@@ -65,7 +74,15 @@ public abstract class Profile {
     }
   }
 
-  public static Profile of(String name) {
+  /** The profile of that name as a later release of its application might have it. */
+  public static Profile of(String name, String suffix, int shift) {
+    Profile profile = of(name);
+    profile.suffix = suffix;
+    profile.shift = shift;
+    return profile;
+  }
+
+  private static Profile of(String name) {
     switch (name) {
       case "papi":
         return new StoreKinds();
@@ -97,15 +114,45 @@ public abstract class Profile {
     }
   }
 
-  public abstract List<Input> inputs();
+  abstract List<Input> ownInputs();
+
+  /** The input topics, that of a shifted profile included. */
+  public final List<Input> inputs() {
+    if (shift == 0) {
+      return ownInputs();
+    }
+    List<Input> all = new ArrayList<>(ownInputs());
+    all.add(Input.of("extra", Kind.STREAM, 2));
+    return all;
+  }
+
+  final String named(String name) {
+    return name + suffix;
+  }
 
   /** Adds the settings that belong to the profile. */
   public void configure(Properties config) {}
 
+  /** The topology; names of its input topics begin with app. */
   public abstract Topology topology(String app, Properties config);
 
-  static StreamsBuilder builder(Properties config) {
-    return new StreamsBuilder(new TopologyConfig(new StreamsConfig(config)));
+  final StreamsBuilder builder(String app, Properties config) {
+    StreamsBuilder builder = new StreamsBuilder(new TopologyConfig(new StreamsConfig(config)));
+    if (shift > 0) {
+      KStream<String, String> extra = builder.stream(app + "-extra", Consumed.with(STRING, STRING));
+      for (int i = 0; i < shift; i++) {
+        extra = extra.peek((key, value) -> {});
+      }
+    }
+    return builder;
+  }
+
+  final Topology processors(String app) {
+    Topology topology = new Topology();
+    if (shift > 0) {
+      topology.addSource("extra", STRING.deserializer(), STRING.deserializer(), app + "-extra");
+    }
+    return topology;
   }
 
   /** The names of all stores that the topology describes. */

@@ -26,13 +26,13 @@ final class StoreKinds extends Profile {
   private static final Duration WINDOW = Duration.ofMinutes(1);
 
   @Override
-  public List<Input> inputs() {
+  List<Input> ownInputs() {
     return List.of(Input.of("in", Kind.STREAM, 2));
   }
 
   @Override
   public Topology topology(String app, Properties config) {
-    Topology topology = new Topology();
+    Topology topology = processors(app);
     topology.addSource("src", STRING.deserializer(), STRING.deserializer(), app + "-in");
     topology.addProcessor("fan", Fan::new, "src");
     for (StoreBuilder<?> store : stores()) {
@@ -42,24 +42,24 @@ final class StoreKinds extends Profile {
     return topology;
   }
 
-  private static List<StoreBuilder<?>> stores() {
+  private List<StoreBuilder<?>> stores() {
     return List.of(
-        Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore("plain-kv"), STRING, STRING),
-        Stores.keyValueStoreBuilder(Stores.inMemoryKeyValueStore("mem-kv"), STRING, STRING),
-        Stores.keyValueStoreBuilder(Stores.lruMap("lru-kv", 20), STRING, STRING),
-        Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore("nolog-kv"), STRING, STRING).withLoggingDisabled(),
-        Stores.timestampedKeyValueStoreBuilder(Stores.persistentTimestampedKeyValueStore("ts-kv"), STRING, STRING),
+        Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore(named("plain-kv")), STRING, STRING),
+        Stores.keyValueStoreBuilder(Stores.inMemoryKeyValueStore(named("mem-kv")), STRING, STRING),
+        Stores.keyValueStoreBuilder(Stores.lruMap(named("lru-kv"), 20), STRING, STRING),
+        Stores.keyValueStoreBuilder(Stores.persistentKeyValueStore(named("nolog-kv")), STRING, STRING).withLoggingDisabled(),
+        Stores.timestampedKeyValueStoreBuilder(Stores.persistentTimestampedKeyValueStore(named("ts-kv")), STRING, STRING),
         Stores.versionedKeyValueStoreBuilder(
-            Stores.persistentVersionedKeyValueStore("versioned", HISTORY), STRING, STRING),
+            Stores.persistentVersionedKeyValueStore(named("versioned"), HISTORY), STRING, STRING),
         Stores.windowStoreBuilder(
-            Stores.persistentWindowStore("plain-win", RETENTION, WINDOW, false), STRING, STRING),
-        Stores.windowStoreBuilder(Stores.persistentWindowStore("dup-win", RETENTION, WINDOW, true), STRING, STRING),
+            Stores.persistentWindowStore(named("plain-win"), RETENTION, WINDOW, false), STRING, STRING),
+        Stores.windowStoreBuilder(Stores.persistentWindowStore(named("dup-win"), RETENTION, WINDOW, true), STRING, STRING),
         Stores.timestampedWindowStoreBuilder(
-            Stores.persistentTimestampedWindowStore("ts-win", RETENTION, WINDOW, false), STRING, STRING),
-        Stores.sessionStoreBuilder(Stores.persistentSessionStore("session", RETENTION), STRING, STRING));
+            Stores.persistentTimestampedWindowStore(named("ts-win"), RETENTION, WINDOW, false), STRING, STRING),
+        Stores.sessionStoreBuilder(Stores.persistentSessionStore(named("session"), RETENTION), STRING, STRING));
   }
 
-  private static final class Fan implements Processor<String, String, String, String> {
+  private final class Fan implements Processor<String, String, String, String> {
     private ProcessorContext<String, String> context;
     private KeyValueStore<String, String> plain;
     private KeyValueStore<String, String> memory;
@@ -75,16 +75,16 @@ final class StoreKinds extends Profile {
     @Override
     public void init(ProcessorContext<String, String> context) {
       this.context = context;
-      plain = context.getStateStore("plain-kv");
-      memory = context.getStateStore("mem-kv");
-      unlogged = context.getStateStore("nolog-kv");
-      lru = context.getStateStore("lru-kv");
-      timestamped = context.getStateStore("ts-kv");
-      versioned = context.getStateStore("versioned");
-      window = context.getStateStore("plain-win");
-      duplicates = context.getStateStore("dup-win");
-      timestampedWindow = context.getStateStore("ts-win");
-      session = context.getStateStore("session");
+      plain = context.getStateStore(named("plain-kv"));
+      memory = context.getStateStore(named("mem-kv"));
+      unlogged = context.getStateStore(named("nolog-kv"));
+      lru = context.getStateStore(named("lru-kv"));
+      timestamped = context.getStateStore(named("ts-kv"));
+      versioned = context.getStateStore(named("versioned"));
+      window = context.getStateStore(named("plain-win"));
+      duplicates = context.getStateStore(named("dup-win"));
+      timestampedWindow = context.getStateStore(named("ts-win"));
+      session = context.getStateStore(named("session"));
     }
 
     @Override

@@ -15,13 +15,13 @@ import org.apache.kafka.streams.kstream.ValueJoiner;
 /** Joins of two streams: window stores that keep duplicates, and the list stores of left and outer joins. */
 final class StreamJoins extends Profile {
   @Override
-  public List<Input> inputs() {
+  List<Input> ownInputs() {
     return List.of(Input.of("left", Kind.SPARSE, 2), Input.of("right", Kind.SPARSE, 2));
   }
 
   @Override
   public Topology topology(String app, Properties config) {
-    StreamsBuilder builder = builder(config);
+    StreamsBuilder builder = builder(app, config);
     KStream<String, String> left = builder.stream(app + "-left", Consumed.with(STRING, STRING));
     KStream<String, String> right = builder.stream(app + "-right", Consumed.with(STRING, STRING));
     JoinWindows windows = JoinWindows.ofTimeDifferenceAndGrace(Duration.ofMinutes(2), Duration.ofMinutes(30));
@@ -30,8 +30,8 @@ final class StreamJoins extends Profile {
     Produced<String, String> out = Produced.with(STRING, STRING);
 
     left.join(right, joiner, windows, plain).to(app + "-out", out);
-    left.leftJoin(right, joiner, windows, plain.withStoreName("lj").withName("ljoin")).to(app + "-out", out);
-    left.outerJoin(right, joiner, windows, plain.withStoreName("oj").withName("ojoin")).to(app + "-out", out);
+    left.leftJoin(right, joiner, windows, plain.withStoreName(named("lj")).withName(named("ljoin"))).to(app + "-out", out);
+    left.outerJoin(right, joiner, windows, plain.withStoreName(named("oj")).withName(named("ojoin"))).to(app + "-out", out);
     left.outerJoin(right, joiner, windows, plain).to(app + "-out", out);
     return builder.build(config);
   }

@@ -19,7 +19,7 @@ import org.apache.kafka.streams.state.Stores;
 /** Joins with tables: primary key, foreign key, a stream with a grace period, and a global table. */
 final class TableJoins extends Profile {
   @Override
-  public List<Input> inputs() {
+  List<Input> ownInputs() {
     return List.of(
         Input.of("t1", Kind.FOREIGN, 2),
         Input.of("t2", Kind.REFERENCED, 2),
@@ -30,23 +30,23 @@ final class TableJoins extends Profile {
 
   @Override
   public Topology topology(String app, Properties config) {
-    StreamsBuilder builder = builder(config);
+    StreamsBuilder builder = builder(app, config);
     Consumed<String, String> consumed = Consumed.with(STRING, STRING);
     Produced<String, String> produced = Produced.with(STRING, STRING);
     ValueJoiner<String, String, String> joiner = (x, y) -> x + "+" + y;
 
-    KTable<String, String> t1 = builder.table(app + "-t1", consumed, Aggregations.strings("t1"));
+    KTable<String, String> t1 = builder.table(app + "-t1", consumed, Aggregations.strings(named("t1")));
     KTable<String, String> t2 = builder.table(app + "-t2", consumed);
-    t1.join(t2, joiner, Aggregations.strings("t1t2"));
+    t1.join(t2, joiner, Aggregations.strings(named("t1t2")));
     t1.leftJoin(
-        t2, TableJoins::foreignKey, joiner, TableJoined.as("fkj"), Aggregations.strings("fk-out"));
+        t2, TableJoins::foreignKey, joiner, TableJoined.as(named("fkj")), Aggregations.strings(named("fk-out")));
     t1.join(t2, TableJoins::foreignKey, joiner).toStream().to(app + "-out", produced);
 
     KTable<String, String> versioned =
         builder.table(
             app + "-v",
             consumed,
-            Materialized.<String, String>as(Stores.persistentVersionedKeyValueStore("vt", Duration.ofMinutes(60)))
+            Materialized.<String, String>as(Stores.persistentVersionedKeyValueStore(named("vt"), Duration.ofMinutes(60)))
                 .withKeySerde(STRING)
                 .withValueSerde(STRING));
     KStream<String, String> stream = builder.stream(app + "-s", consumed);
@@ -54,13 +54,13 @@ final class TableJoins extends Profile {
         .join(
             versioned,
             joiner,
-            Joined.<String, String, String>as("gj")
+            Joined.<String, String, String>as(named("gj"))
                 .withKeySerde(STRING)
                 .withValueSerde(STRING)
                 .withOtherValueSerde(STRING)
                 .withGracePeriod(Duration.ofMinutes(10)))
         .to(app + "-out", produced);
-    GlobalKTable<String, String> global = builder.globalTable(app + "-g", consumed, Aggregations.strings("gtbl"));
+    GlobalKTable<String, String> global = builder.globalTable(app + "-g", consumed, Aggregations.strings(named("gtbl")));
     stream.join(global, (key, value) -> key, joiner).to(app + "-out", produced);
     return builder.build(config);
   }

@@ -28,13 +28,13 @@ final class WindowAggregations extends Profile {
   private static final Duration RETENTION = MINUTE.plus(GRACE);
 
   @Override
-  public List<Input> inputs() {
+  List<Input> ownInputs() {
     return List.of(Input.of("in", Kind.STREAM, 2));
   }
 
   @Override
   public Topology topology(String app, Properties config) {
-    StreamsBuilder builder = builder(config);
+    StreamsBuilder builder = builder(app, config);
     KGroupedStream<String, String> byKey =
         builder.stream(app + "-in", Consumed.with(STRING, STRING))
             .filter((key, value) -> value != null, Named.as("nonnull"))
@@ -45,23 +45,23 @@ final class WindowAggregations extends Profile {
     EmitStrategy onClose = EmitStrategy.onWindowClose();
 
     byKey.windowedBy(tumbling)
-        .count(windows("win-cnt"))
-        .suppress(Suppressed.untilWindowCloses(Suppressed.BufferConfig.unbounded()).withName("sup"))
+        .count(windows(named("win-cnt")))
+        .suppress(Suppressed.untilWindowCloses(Suppressed.BufferConfig.unbounded()).withName(named("sup")))
         .toStream((key, value) -> key.key() + "@" + key.window().start())
         .to(app + "-out", Produced.with(STRING, LONG));
-    byKey.windowedBy(tumbling).emitStrategy(onClose).count(windows("win-emit"));
-    byKey.windowedBy(sliding).count(windows("slide"));
-    byKey.windowedBy(sliding).emitStrategy(onClose).count(windows("slide-emit"));
-    byKey.windowedBy(sessions).count(sessions("sess"));
-    byKey.windowedBy(sessions).emitStrategy(onClose).count(sessions("sess-emit"));
+    byKey.windowedBy(tumbling).emitStrategy(onClose).count(windows(named("win-emit")));
+    byKey.windowedBy(sliding).count(windows(named("slide")));
+    byKey.windowedBy(sliding).emitStrategy(onClose).count(windows(named("slide-emit")));
+    byKey.windowedBy(sessions).count(sessions(named("sess")));
+    byKey.windowedBy(sessions).emitStrategy(onClose).count(sessions(named("sess-emit")));
     byKey.windowedBy(tumbling)
         .count(
-            Materialized.<String, Long>as(Stores.persistentWindowStore("adapter-win", RETENTION, MINUTE, false))
+            Materialized.<String, Long>as(Stores.persistentWindowStore(named("adapter-win"), RETENTION, MINUTE, false))
                 .withKeySerde(STRING)
                 .withValueSerde(LONG));
     byKey.windowedBy(tumbling)
         .count(
-            Materialized.<String, Long>as(Stores.inMemoryWindowStore("mem-win", RETENTION, MINUTE, false))
+            Materialized.<String, Long>as(Stores.inMemoryWindowStore(named("mem-win"), RETENTION, MINUTE, false))
                 .withKeySerde(STRING)
                 .withValueSerde(LONG));
     return builder.build(config);
