@@ -12,25 +12,10 @@ import (
 	"sstool/internal/streams"
 )
 
-// Cloner brings the stores of one state directory under their new names. Old
-// directories stay as they are: SST files, which nobody ever changes, are
-// linked, and only the small files around them are copied.
-type Cloner interface {
-	// Plan finds what there is to clone and refuses what must not be. It changes
-	// nothing. m.Maps may still be empty: new offsets are then not known.
-	Plan(ctx context.Context, m *Migration) (*ClonePlan, error)
-	// Apply clones. It holds the applications' locks meanwhile. Done again, it
-	// completes what was begun and leaves what is done.
-	Apply(ctx context.Context, m *Migration, sink op.Sink) error
-	// Undo removes the clones that nobody has used.
-	Undo(ctx context.Context, m *Migration, sink op.Sink) error
-	// FinishList names the old directories and files that Finish removes.
-	FinishList(ctx context.Context, m *Migration) ([]string, error)
-	// Finish removes them and returns what it removed.
-	Finish(ctx context.Context, m *Migration, sink op.Sink) ([]string, error)
-}
-
-// NewCloner is the Cloner of a state directory (Kafka Streams' state.dir).
+// NewCloner is the Cloner of a state directory (Kafka Streams' state.dir). It
+// brings stores under their new names. Old directories stay as they are: SST
+// files, which nobody ever changes, are linked, and only the small files around
+// them are copied.
 func NewCloner(stateDir string) Cloner { return &cloner{stateDir: filepath.Clean(stateDir)} }
 
 type cloner struct {
@@ -122,34 +107,41 @@ func (p *ClonePlan) Count(state CloneState) (n int) {
 	return n
 }
 
-// oldDir and newDir are the directories of the applications.
-func (c *cloner) oldDir(m *Migration) string { return filepath.Join(c.stateDir, m.OldApp) }
-func (c *cloner) newDir(m *Migration) string { return filepath.Join(c.stateDir, m.NewApp) }
+// app is the directory of an application.
+func (c *cloner) app(id string) string { return filepath.Join(c.stateDir, id) }
 
+// Plan finds what there is to clone and refuses what must not be. It changes
+// nothing. Before the topics are copied, new offsets are not known.
 func (c *cloner) Plan(ctx context.Context, m *Migration) (*ClonePlan, error) {
 	j, err := c.readJournal(m)
 	if err != nil {
 		return nil, err
 	}
-	return c.plan(ctx, m, j)
+	return c.plan(ctx, &cloning{m, m.Maps()}, j)
+}
+
+// cloning is a migration with its offset maps at hand.
+type cloning struct {
+	*Migration
+	maps Maps
 }
 
 // plan is Plan with the journal of what was done before.
-func (c *cloner) plan(ctx context.Context, m *Migration, j *cloneJournal) (*ClonePlan, error) {
+func (c *cloner) plan(ctx context.Context, m *cloning, j *cloneJournal) (*ClonePlan, error) {
 	p := &ClonePlan{StateDir: c.stateDir, Tasks: []CloneTask{}, Warnings: []string{}}
 	if !files.Exists(c.stateDir) {
 		return nil, op.Errorf(op.NotFound, "there is no state directory %s", c.stateDir)
 	}
-	if !files.Exists(c.oldDir(m)) {
+	if !files.Exists(c.app(m.OldApp)) {
 		p.warn("%s has no directory of %q: nothing is cloned here", c.stateDir, m.OldApp)
 		return p, nil
 	}
-	found, err := findTasks(c.oldDir(m))
+	found, err := findTasks(c.app(m.OldApp))
 	if err != nil {
 		return nil, err
 	}
 	for _, strange := range found.strange {
-		p.warn("%s: %s", filepath.Join(c.oldDir(m), strange), "not a task directory that could be cloned; it is left alone")
+		p.warn("%s: %s", filepath.Join(c.app(m.OldApp), strange), "not a task directory that could be cloned; it is left alone")
 	}
 	for i := range found.tasks {
 		if err := ctx.Err(); err != nil {
@@ -174,7 +166,7 @@ func (p *ClonePlan) warn(format string, args ...any) {
 }
 
 // planTask adds what is cloned out of one task directory.
-func (c *cloner) planTask(m *Migration, j *cloneJournal, p *ClonePlan, t *taskFound) error {
+func (c *cloner) planTask(m *cloning, j *cloneJournal, p *ClonePlan, t *taskFound) error {
 	var offsets streams.Checkpoint // of the .checkpoint
 	var err error
 	if offsets, err = streams.ReadCheckpoint(filepath.Join(t.dir, streams.CheckpointFile)); err != nil {
@@ -192,7 +184,7 @@ func (c *cloner) planTask(m *Migration, j *cloneJournal, p *ClonePlan, t *taskFo
 		}
 		f := t.store(move.OldStore)
 		s := CloneStore{Old: move.OldStore, New: move.NewStore, State: ToClone, Offsets: []CloneOffset{}, move: move, segmented: f.segmented}
-		target := filepath.Join(c.newDir(m), to)
+		target := filepath.Join(c.app(m.NewApp), to)
 		done := j.has(t.name, to, move.NewStore)
 		if done {
 			s.State, s.Databases = Cloned, len(f.dbs)
@@ -273,7 +265,7 @@ func refuseTaken(target string, move *StoreMove) error {
 // movesOf are the moves that concern a task. Under another application id the
 // stores that no move names go along as they are: those without a changelog,
 // which only the directories know.
-func movesOf(m *Migration, t *taskFound) []StoreMove {
+func movesOf(m *cloning, t *taskFound) []StoreMove {
 	var out []StoreMove
 	named := map[string]bool{}
 	for _, move := range m.Moves {
@@ -298,6 +290,6 @@ func movesOf(m *Migration, t *taskFound) []StoreMove {
 
 // lostTopic says of an offset that it is about a topic of the old application
 // which was not copied.
-func lostTopic(m *Migration, move *StoreMove, topic string) bool {
+func lostTopic(m *cloning, move *StoreMove, topic string) bool {
 	return m.OldApp != m.NewApp && topic != move.OldTopic && strings.HasPrefix(topic, m.OldApp+"-") && streams.IsInternalTopic(m.OldApp, topic)
 }

@@ -17,8 +17,10 @@ import (
 	"sstool/internal/streams"
 )
 
+// Apply clones. It holds the applications' locks meanwhile. Done again, it
+// completes what was begun and leaves what is done.
 func (c *cloner) Apply(ctx context.Context, m *Migration, sink op.Sink) error {
-	if !files.Exists(c.oldDir(m)) {
+	if !files.Exists(c.app(m.OldApp)) {
 		return nil
 	}
 	release, madeApp, err := c.hold(m, true)
@@ -34,7 +36,8 @@ func (c *cloner) Apply(ctx context.Context, m *Migration, sink op.Sink) error {
 	if err := c.recover(m, j, sink); err != nil {
 		return err
 	}
-	p, err := c.plan(ctx, m, j)
+	all := &cloning{m, m.Maps()}
+	p, err := c.plan(ctx, all, j)
 	if err != nil {
 		return err
 	}
@@ -48,7 +51,7 @@ func (c *cloner) Apply(ctx context.Context, m *Migration, sink op.Sink) error {
 			return err
 		}
 		sink.Emit(op.Event{Type: op.Progress, Name: t.From, Done: done, Total: total, Unit: "files"})
-		if err := c.cloneTask(ctx, m, j, t); err != nil {
+		if err := c.cloneTask(ctx, all, j, t); err != nil {
 			return fmt.Errorf("clone task %s: %w", t.From, err)
 		}
 		for _, s := range t.Stores {
@@ -59,7 +62,7 @@ func (c *cloner) Apply(ctx context.Context, m *Migration, sink op.Sink) error {
 		}
 		sink.Emit(op.Event{Type: op.Item, Name: t.From, Done: done, Unit: "files"})
 	}
-	return os.RemoveAll(filepath.Join(c.stateDir, c.buildDir(m)))
+	return os.RemoveAll(filepath.Join(c.stateDir, c.buildDir(m.ID)))
 }
 
 // CheckSpace refuses when copies, which there are only across file systems, may
@@ -82,15 +85,15 @@ func (c *cloner) hold(m *Migration, make bool) (release func(), made bool, err e
 			l.Release()
 		}
 	}
-	for _, dir := range slices.Compact([]string{c.oldDir(m), c.newDir(m)}) {
+	for _, dir := range slices.Compact([]string{c.app(m.OldApp), c.app(m.NewApp)}) {
 		if !files.Exists(dir) {
 			if !make {
 				continue
 			}
-			if dir != c.newDir(m) {
+			if dir != c.app(m.NewApp) {
 				continue
 			}
-			if err := makeDirLike(dir, c.oldDir(m)); err != nil {
+			if err := makeDirLike(dir, c.app(m.OldApp)); err != nil {
 				release()
 				return nil, false, err
 			}
@@ -124,18 +127,18 @@ func (c *cloner) recover(m *Migration, j *cloneJournal, sink op.Sink) error {
 			return fmt.Errorf("complete task %s: %w", t.To, err)
 		}
 		t.Placed = true
-		if err := c.writeJournal(m, j); err != nil {
+		if err := c.writeJournal(j); err != nil {
 			return err
 		}
 	}
-	return os.RemoveAll(filepath.Join(c.stateDir, c.buildDir(m)))
+	return os.RemoveAll(filepath.Join(c.stateDir, c.buildDir(m.ID)))
 }
 
 // cloneTask builds the clones of one task aside, notes them, and renames them
 // in.
-func (c *cloner) cloneTask(ctx context.Context, m *Migration, j *cloneJournal, t *CloneTask) error {
-	build := filepath.Join(c.buildDir(m), t.From+"-"+t.To)
-	task := clonedTask{From: t.From, To: t.To, Made: !files.Exists(filepath.Join(c.newDir(m), t.To))}
+func (c *cloner) cloneTask(ctx context.Context, m *cloning, j *cloneJournal, t *CloneTask) error {
+	build := filepath.Join(c.buildDir(m.ID), t.From+"-"+t.To)
+	task := clonedTask{From: t.From, To: t.To, Made: !files.Exists(filepath.Join(c.app(m.NewApp), t.To))}
 	for i := range t.Stores {
 		s := &t.Stores[i]
 		if s.State != ToClone {
@@ -164,14 +167,14 @@ func (c *cloner) cloneTask(ctx context.Context, m *Migration, j *cloneJournal, t
 		}
 	}
 	j.Tasks = append(j.Tasks, task)
-	if err := c.writeJournal(m, j); err != nil {
+	if err := c.writeJournal(j); err != nil {
 		return err
 	}
 	if err := c.reached("noted " + task.To); err != nil {
 		return err
 	}
-	dir := filepath.Join(c.newDir(m), t.To)
-	if err := makeDirLike(dir, filepath.Join(c.oldDir(m), t.From)); err != nil {
+	dir := filepath.Join(c.app(m.NewApp), t.To)
+	if err := makeDirLike(dir, filepath.Join(c.app(m.OldApp), t.From)); err != nil {
 		return err
 	}
 	placed := &j.Tasks[len(j.Tasks)-1]
@@ -187,11 +190,11 @@ func (c *cloner) cloneTask(ctx context.Context, m *Migration, j *cloneJournal, t
 		return err
 	}
 	placed.Placed = true
-	return c.writeJournal(m, j)
+	return c.writeJournal(j)
 }
 
 // cloneStore builds one store's clone and notes in task what becomes of it.
-func (c *cloner) cloneStore(m *Migration, task *clonedTask, s *CloneStore, build string) error {
+func (c *cloner) cloneStore(m *cloning, task *clonedTask, s *CloneStore, build string) error {
 	move := s.move
 	oldTask, newTask := filepath.Join(m.OldApp, task.From), filepath.Join(m.NewApp, task.To)
 	cs := clonedStore{Old: s.Old, New: s.New}
@@ -253,7 +256,7 @@ func (c *cloner) cloneStore(m *Migration, task *clonedTask, s *CloneStore, build
 
 // cloneDatabase clones one database, corrects its offsets, and looks whether it
 // is what it should be.
-func (c *cloner) cloneDatabase(m *Migration, s *CloneStore, db *database, at string) error {
+func (c *cloner) cloneDatabase(m *cloning, s *CloneStore, db *database, at string) error {
 	rows, err := s.newRows(m, db)
 	if err != nil {
 		return err
@@ -322,7 +325,7 @@ func checkClone(before lsm.Version, at string, rows map[string][]byte) error {
 }
 
 // mapLines maps the offsets of a store that keeps them in its own file.
-func mapLines(m *Migration, move *StoreMove, old streams.Checkpoint) streams.Checkpoint {
+func mapLines(m *cloning, move *StoreMove, old streams.Checkpoint) streams.Checkpoint {
 	out := streams.Checkpoint{}
 	for tp, offset := range old {
 		to, takes := newTopic(m, move, tp.Topic)

@@ -62,19 +62,19 @@ type clonedStore struct {
 	OldPaths []string `json:"old_paths"`
 }
 
-func (c *cloner) journalFile(m *Migration) string {
-	return filepath.Join(c.stateDir, ownName, "clone-"+m.ID+".json")
+func (c *cloner) journalFile(id string) string {
+	return filepath.Join(c.stateDir, ownName, "clone-"+id+".json")
 }
 
 // buildDir is where clones are made, relative to the state directory.
-func (c *cloner) buildDir(m *Migration) string { return filepath.Join(ownName, "clone-"+m.ID) }
+func (c *cloner) buildDir(id string) string { return filepath.Join(ownName, "clone-"+id) }
 
 func (c *cloner) readJournal(m *Migration) (*cloneJournal, error) {
 	if m.ID == "" || filepath.Base(m.ID) != m.ID {
 		return nil, op.Errorf(op.Corrupt, "the migration's id %q is no file name", m.ID)
 	}
 	j := &cloneJournal{Migration: m.ID, OldApp: m.OldApp, NewApp: m.NewApp}
-	path := c.journalFile(m)
+	path := c.journalFile(m.ID)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return j, nil
@@ -113,8 +113,8 @@ func (j *cloneJournal) parse(data []byte) error {
 	return nil
 }
 
-func (c *cloner) writeJournal(m *Migration, j *cloneJournal) error {
-	return files.WriteJSON(c.journalFile(m), j)
+func (c *cloner) writeJournal(j *cloneJournal) error {
+	return files.WriteJSON(c.journalFile(j.Migration), j)
 }
 
 // has says whether a store was cloned already.

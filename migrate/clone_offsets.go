@@ -21,7 +21,7 @@ const (
 )
 
 // planStore says what cloning one store takes, or why it is left out.
-func (c *cloner) planStore(m *Migration, t *taskFound, f *storeFound, file streams.Checkpoint, s *CloneStore) error {
+func (c *cloner) planStore(m *cloning, t *taskFound, f *storeFound, file streams.Checkpoint, s *CloneStore) error {
 	leaveOut := func(why string) error {
 		s.State, s.Reason, s.Offsets = LeftOut, why, []CloneOffset{}
 		return nil
@@ -58,7 +58,7 @@ func (c *cloner) planStore(m *Migration, t *taskFound, f *storeFound, file strea
 // offsetsOf are the offsets that decide for a store: a line of the .checkpoint
 // wins over the family, and of segments the newest that has a row, as in Kafka
 // Streams 4.4.
-func offsetsOf(m *Migration, t *taskFound, move *StoreMove, file streams.Checkpoint, dbs []database) ([]CloneOffset, string) {
+func offsetsOf(m *cloning, t *taskFound, move *StoreMove, file streams.Checkpoint, dbs []database) ([]CloneOffset, string) {
 	var out []CloneOffset
 	add := func(tp streams.TopicPartition, offset int64, home string) (whyNot string) {
 		to, takes := newTopic(m, move, tp.Topic)
@@ -107,7 +107,7 @@ func offsetsOf(m *Migration, t *taskFound, move *StoreMove, file streams.Checkpo
 
 // newTopic is the name of a topic after the move; takes is false for a topic
 // that the store's offsets are not about.
-func newTopic(m *Migration, move *StoreMove, topic string) (to string, takes bool) {
+func newTopic(m *cloning, move *StoreMove, topic string) (to string, takes bool) {
 	switch {
 	case move.OldTopic != "":
 		return move.NewTopic, topic == move.OldTopic
@@ -120,11 +120,11 @@ func newTopic(m *Migration, move *StoreMove, topic string) (to string, takes boo
 }
 
 // mapOffset is an offset in the copy. It is not known before there is a copy.
-func mapOffset(m *Migration, tp streams.TopicPartition, to string, offset int64) (mapped int64, known bool, whyNot string) {
+func mapOffset(m *cloning, tp streams.TopicPartition, to string, offset int64) (mapped int64, known bool, whyNot string) {
 	if to == tp.Topic || offset == streams.OffsetUnknown {
 		return offset, true, ""
 	}
-	om := m.Maps().Find(tp)
+	om := m.maps.Find(tp)
 	if om == nil {
 		return 0, false, ""
 	}
@@ -159,7 +159,7 @@ func (s *CloneStore) lines() streams.Checkpoint {
 }
 
 // newRows are the rows of the offsets family that a database's clone has.
-func (s *CloneStore) newRows(m *Migration, db *database) (map[string][]byte, error) {
+func (s *CloneStore) newRows(m *cloning, db *database) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, r := range db.rows {
 		tp, ok := streams.ParseOffsetsKey(r.key)
@@ -244,7 +244,7 @@ func writeOffsets(dir string, rows map[string][]byte) error {
 
 // movePosition maps the query position of a store: what it has seen of the
 // topics that were copied.
-func movePosition(m *Migration, value []byte) ([]byte, error) {
+func movePosition(m *cloning, value []byte) ([]byte, error) {
 	p, err := streams.DecodePosition(value)
 	if err != nil {
 		return nil, err
@@ -256,16 +256,16 @@ func movePosition(m *Migration, value []byte) ([]byte, error) {
 	return streams.EncodePosition(moved), nil
 }
 
-func mapPosition(m *Migration, p streams.Position) (moved streams.Position, changed bool) {
+func mapPosition(m *cloning, p streams.Position) (moved streams.Position, changed bool) {
 	moved = streams.Position{}
 	for tp, offset := range p {
-		t := m.Maps()[tp.Topic]
+		t := m.maps[tp.Topic]
 		if t == nil {
 			moved[tp] = offset
 			continue
 		}
 		changed = true
-		if om := m.Maps().Find(tp); om != nil {
+		if om := m.maps.Find(tp); om != nil {
 			if seen, ok := om.Map(offset); ok {
 				moved[streams.TopicPartition{Topic: t.New, Partition: tp.Partition}] = seen
 			}

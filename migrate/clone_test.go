@@ -44,7 +44,7 @@ func shiftedOffset(old int64) int64 {
 func renameAll(t testing.TB, appDir, newApp string) *Migration {
 	t.Helper()
 	app := filepath.Base(appDir)
-	m := &Migration{Kind: "rename", ID: "rename-1", OldApp: app, NewApp: newApp, maps: Maps{}}
+	m := &Migration{Kind: "rename", ID: "rename-1", OldApp: app, NewApp: newApp}
 	if app != newApp {
 		m.Kind = "application"
 	}
@@ -67,7 +67,11 @@ func renameAll(t testing.TB, appDir, newApp string) *Migration {
 				continue
 			}
 			m.Moves = append(m.Moves, move)
-			m.maps[move.OldTopic] = &TopicMap{Old: move.OldTopic, New: move.NewTopic, Partitions: []*OffsetMap{shifted(), shifted(), shifted(), shifted()}}
+			topic := CopiedTopic{TopicMove: TopicMove{Old: move.OldTopic, New: move.NewTopic, Why: ChangelogTopic}}
+			for p := range int32(4) {
+				topic.Partitions = append(topic.Partitions, CopiedPartition{Partition: p, Map: shifted()})
+			}
+			m.Topics = append(m.Topics, topic)
 		}
 	}
 	if len(m.Moves) == 0 {
@@ -262,7 +266,7 @@ func checkClones(t *testing.T, m *Migration, oldApp, newApp string, p *ClonePlan
 	}
 	n := 0
 	for _, task := range found.tasks {
-		for _, move := range movesOf(m, &task) {
+		for _, move := range movesOf(&cloning{m, m.Maps()}, &task) {
 			n++
 			old := task.store(move.OldStore)
 			stores, err := findStores(filepath.Join(newApp, task.name))

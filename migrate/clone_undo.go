@@ -16,8 +16,8 @@ import (
 // Undo removes what this migration has cloned. What an application has used
 // since stays, and is said.
 func (c *cloner) Undo(ctx context.Context, m *Migration, sink op.Sink) error {
-	if !files.Exists(c.journalFile(m)) {
-		return os.RemoveAll(filepath.Join(c.stateDir, c.buildDir(m)))
+	if !files.Exists(c.journalFile(m.ID)) {
+		return os.RemoveAll(filepath.Join(c.stateDir, c.buildDir(m.ID)))
 	}
 	release, _, err := c.hold(m, false)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *cloner) Undo(ctx context.Context, m *Migration, sink op.Sink) error {
 		}
 		// Lines first: a store that is absent while its line stands would be taken
 		// for an empty one that is up to date.
-		if err := t.dropLines(filepath.Join(c.newDir(m), t.To), m); err != nil {
+		if err := t.dropLines(filepath.Join(c.app(m.NewApp), t.To), m); err != nil {
 			return err
 		}
 		for _, x := range t.Moves {
@@ -58,12 +58,12 @@ func (c *cloner) Undo(ctx context.Context, m *Migration, sink op.Sink) error {
 			}
 		}
 		if t.Made {
-			if err := removeBare(filepath.Join(c.newDir(m), t.To)); err != nil {
+			if err := removeBare(filepath.Join(c.app(m.NewApp), t.To)); err != nil {
 				return err
 			}
 		}
 	}
-	if err := errors.Join(os.RemoveAll(trash), os.RemoveAll(filepath.Join(c.stateDir, c.buildDir(m)))); err != nil {
+	if err := errors.Join(os.RemoveAll(trash), os.RemoveAll(filepath.Join(c.stateDir, c.buildDir(m.ID)))); err != nil {
 		return err
 	}
 	if used > 0 {
@@ -71,11 +71,11 @@ func (c *cloner) Undo(ctx context.Context, m *Migration, sink op.Sink) error {
 			WithTry("remove them by hand if the old application is to go on: their names are above")
 	}
 	if j.MadeApp && m.OldApp != m.NewApp {
-		if err := removeBare(c.newDir(m)); err != nil {
+		if err := removeBare(c.app(m.NewApp)); err != nil {
 			return err
 		}
 	}
-	return os.Remove(c.journalFile(m))
+	return os.Remove(c.journalFile(m.ID))
 }
 
 // dropLines takes the lines of the clones out of a .checkpoint again, unless
@@ -162,7 +162,7 @@ func (c *cloner) FinishList(_ context.Context, m *Migration) ([]string, error) {
 // in which nothing is left.
 func (c *cloner) Finish(ctx context.Context, m *Migration, _ op.Sink) ([]string, error) {
 	removed := []string{}
-	if !files.Exists(c.journalFile(m)) {
+	if !files.Exists(c.journalFile(m.ID)) {
 		return removed, nil
 	}
 	release, _, err := c.hold(m, false)
@@ -176,7 +176,7 @@ func (c *cloner) Finish(ctx context.Context, m *Migration, _ op.Sink) ([]string,
 	}
 	trash := filepath.Join(c.stateDir, ownName, "trash-"+m.ID)
 	for _, t := range j.Tasks {
-		dir := filepath.Join(c.oldDir(m), t.From)
+		dir := filepath.Join(c.app(m.OldApp), t.From)
 		if err := t.dropOldLines(dir); err != nil {
 			return removed, err
 		}
@@ -206,7 +206,7 @@ func (c *cloner) Finish(ctx context.Context, m *Migration, _ op.Sink) ([]string,
 			return removed, err
 		}
 	}
-	return removed, errors.Join(os.RemoveAll(trash), os.Remove(c.journalFile(m)))
+	return removed, errors.Join(os.RemoveAll(trash), os.Remove(c.journalFile(m.ID)))
 }
 
 // dropOldLines takes the lines of stores that are gone out of the old
@@ -227,7 +227,7 @@ func (t *clonedTask) dropOldLines(taskDir string) error {
 
 // removeOldApp removes the old application's directory when no task is left.
 func (c *cloner) removeOldApp(m *Migration) error {
-	es, err := os.ReadDir(c.oldDir(m))
+	es, err := os.ReadDir(c.app(m.OldApp))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -239,5 +239,5 @@ func (c *cloner) removeOldApp(m *Migration) error {
 			return nil
 		}
 	}
-	return os.RemoveAll(c.oldDir(m))
+	return os.RemoveAll(c.app(m.OldApp))
 }
