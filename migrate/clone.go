@@ -3,6 +3,7 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,13 +118,20 @@ func (c *cloner) Plan(ctx context.Context, m *Migration) (*ClonePlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.plan(ctx, &cloning{m, m.Maps()}, j)
+	return c.plan(ctx, newCloning(m), j)
 }
 
-// cloning is a migration with its offset maps at hand.
+// cloning is a migration with its offset maps at hand: those of the topics whose
+// copies are whole.
 type cloning struct {
 	*Migration
 	maps Maps
+}
+
+func newCloning(m *Migration) *cloning {
+	c := &cloning{m, m.Maps()}
+	maps.DeleteFunc(c.maps, func(_ string, t *TopicMap) bool { return !m.done("verify:" + t.New) })
+	return c
 }
 
 // plan is Plan with the journal of what was done before.
@@ -185,9 +193,9 @@ func (c *cloner) planTask(m *cloning, j *cloneJournal, p *ClonePlan, t *taskFoun
 		f := t.store(move.OldStore)
 		s := CloneStore{Old: move.OldStore, New: move.NewStore, State: ToClone, Offsets: []CloneOffset{}, move: move, segmented: f.segmented}
 		target := filepath.Join(c.app(m.NewApp), to)
-		done := j.has(t.name, to, move.NewStore)
-		if done {
-			s.State, s.Databases = Cloned, len(f.dbs)
+		if done := j.store(t.name, to, move.NewStore); done != nil {
+			s = done.CloneStore
+			s.State, s.move = Cloned, move
 		} else {
 			if err := refuseTaken(target, move); err != nil {
 				return err

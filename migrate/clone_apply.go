@@ -36,7 +36,7 @@ func (c *cloner) Apply(ctx context.Context, m *Migration, sink op.Sink) error {
 	if err := c.recover(m, j, sink); err != nil {
 		return err
 	}
-	all := &cloning{m, m.Maps()}
+	all := newCloning(m)
 	p, err := c.plan(ctx, all, j)
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func (c *cloner) cloneTask(ctx context.Context, m *cloning, j *cloneJournal, t *
 func (c *cloner) cloneStore(m *cloning, task *clonedTask, s *CloneStore, build string) error {
 	move := s.move
 	oldTask, newTask := filepath.Join(m.OldApp, task.From), filepath.Join(m.NewApp, task.To)
-	cs := clonedStore{Old: s.Old, New: s.New}
+	cs := clonedStore{CloneStore: *s}
 	if move.OldTopic != move.NewTopic || m.OldApp != m.NewApp || task.From != task.To {
 		cs.OldTopic = move.OldTopic
 	}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"sstool/internal/files"
 	"sstool/internal/op"
@@ -56,8 +55,7 @@ type clonedLine struct {
 // clonedStore is a store with the paths that were its own, and the topic of the
 // line that was.
 type clonedStore struct {
-	Old      string   `json:"old_store"`
-	New      string   `json:"new_store"`
+	CloneStore
 	OldTopic string   `json:"old_topic"` // "" when its line stays
 	OldPaths []string `json:"old_paths"`
 }
@@ -117,11 +115,21 @@ func (c *cloner) writeJournal(j *cloneJournal) error {
 	return files.WriteJSON(c.journalFile(j.Migration), j)
 }
 
-// has says whether a store was cloned already.
-func (j *cloneJournal) has(from, to, newStore string) bool {
-	return slices.ContainsFunc(j.Tasks, func(t clonedTask) bool {
-		return t.From == from && t.To == to && slices.ContainsFunc(t.Stores, func(s clonedStore) bool { return s.New == newStore })
-	})
+// store is what the journal says of a store that was cloned already; nil when
+// it was not.
+func (j *cloneJournal) store(from, to, newStore string) *clonedStore {
+	for i := range j.Tasks {
+		t := &j.Tasks[i]
+		if t.From != from || t.To != to {
+			continue
+		}
+		for k := range t.Stores {
+			if t.Stores[k].New == newStore {
+				return &t.Stores[k]
+			}
+		}
+	}
+	return nil
 }
 
 // errOvertaken says that somebody has changed what a journal is about.

@@ -261,6 +261,10 @@ func mapPosition(m *cloning, p streams.Position) (moved streams.Position, change
 	for tp, offset := range p {
 		t := m.maps[tp.Topic]
 		if t == nil {
+			if m.OldApp != m.NewApp && streams.IsInternalTopic(m.OldApp, tp.Topic) {
+				changed = true // of a topic that the new application begins anew
+				continue
+			}
 			moved[tp] = offset
 			continue
 		}

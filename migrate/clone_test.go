@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sstool/internal/lsm"
 	"sstool/internal/lsm/lsmtest"
@@ -44,7 +45,7 @@ func shiftedOffset(old int64) int64 {
 func renameAll(t testing.TB, appDir, newApp string) *Migration {
 	t.Helper()
 	app := filepath.Base(appDir)
-	m := &Migration{Kind: "rename", ID: "rename-1", OldApp: app, NewApp: newApp}
+	m := &Migration{Kind: "rename", ID: "rename-1", OldApp: app, NewApp: newApp, Done: map[string]time.Time{}}
 	if app != newApp {
 		m.Kind = "application"
 	}
@@ -72,6 +73,7 @@ func renameAll(t testing.TB, appDir, newApp string) *Migration {
 				topic.Partitions = append(topic.Partitions, CopiedPartition{Partition: p, Map: shifted()})
 			}
 			m.Topics = append(m.Topics, topic)
+			m.Done["verify:"+topic.New] = time.Now()
 		}
 	}
 	if len(m.Moves) == 0 {
@@ -266,7 +268,7 @@ func checkClones(t *testing.T, m *Migration, oldApp, newApp string, p *ClonePlan
 	}
 	n := 0
 	for _, task := range found.tasks {
-		for _, move := range movesOf(&cloning{m, m.Maps()}, &task) {
+		for _, move := range movesOf(newCloning(m), &task) {
 			n++
 			old := task.store(move.OldStore)
 			stores, err := findStores(filepath.Join(newApp, task.name))
