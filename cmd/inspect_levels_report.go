@@ -91,7 +91,7 @@ func (w *tableWriter) levelsRows(shapes []inspect.FamilyShape) {
 		}
 		row := []string{
 			s.Task, store, segment, family, strconv.Itoa(len(s.Runs)), strconv.Itoa(s.Files), w.bytes(s.Size), strconv.Itoa(s.OverlapRuns),
-			strconv.FormatFloat(s.SpaceAmp, 'f', 2, 64), w.pending(s), w.share(s.Tombstones, s.Entries), w.bytes(s.OverlapBytes), s.Style,
+			w.optional(s.LevelsKnown, func() string { return strconv.FormatFloat(s.SpaceAmp, 'f', 2, 64) }), w.pending(s), w.share(s.Tombstones, s.Entries), w.bytes(s.OverlapBytes), s.Style,
 			strconv.FormatFloat(s.SizeAmpPercent, 'f', 1, 64), w.nextCompaction(s),
 		}
 		if w.machine() {
@@ -157,9 +157,17 @@ func (w *tableWriter) levelsPicture(s *inspect.FamilyShape, utf8 bool) {
 		if r.Tombstones > 0 {
 			tomb = "  " + humanShare(float64(r.Tombstones), float64(r.Entries)) + " tomb."
 		}
-		w.line("%s L%d %-9s %10s  %s%s", compacted(i), r.Level, what, humanBytes(r.Size), sizeBar(r.Size, largest, barWidth, utf8), tomb)
+		level := strconv.Itoa(r.Level)
+		if r.Level < 0 {
+			level = "?"
+		}
+		w.line("%s L%s %-9s %10s  %s%s", compacted(i), level, w.shortName(what, 9), humanBytes(r.Size), sizeBar(r.Size, largest, barWidth, utf8), tomb)
 	}
 	w.line("  %s in %d files; a read merges %d sorted run%s, a key may be in %d", humanBytes(s.Size), s.Files, s.ReadRuns, strings.TrimSpace(plural(s.ReadRuns)), s.OverlapRuns)
+	if !s.LevelsKnown {
+		w.line("  live set unknown, %s", s.PendingReason)
+		return
+	}
 	limit := ""
 	if s.SizeAmpLimit != nil {
 		limit = fmt.Sprintf("; newer runs are %.0f %% of it, compacted from %.0f %%", s.SizeAmpPercent, *s.SizeAmpLimit)

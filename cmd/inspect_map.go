@@ -143,6 +143,9 @@ func (a *app) inspectMap(ctx context.Context, f *mapFlags, args []string) error 
 		if err := a.emitMap(f.out, m); err != nil {
 			return err
 		}
+		if err := m.Damage(); err != nil {
+			return err
+		}
 		return mapOutcome(m.Unreadable, m.Cluster, o.ClientErr)
 	})
 }

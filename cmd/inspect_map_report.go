@@ -192,7 +192,11 @@ func groupRemarks(m *inspect.Map) []*remarkGroup {
 		for _, r := range list {
 			at := place
 			if r.Where != "" && (place == "" || r.Where != dir) {
-				at = strings.TrimPrefix(strings.TrimPrefix(r.Where, m.Path), "/")
+				if below, ok := strings.CutPrefix(r.Where, m.Path); ok {
+					at = strings.TrimPrefix(below, "/")
+				} else {
+					at = r.Where
+				}
 			}
 			i := slices.IndexFunc(groups, func(g *remarkGroup) bool { return g.level == r.Level && g.what == r.What })
 			if i < 0 {

@@ -33,7 +33,7 @@ type rowsFlags struct {
 	timeFrom, timeTo              timeValue
 	limit                         numberValue
 	memory                        memoryValue
-	deleted                       bool
+	deleted, keepGoing            bool
 }
 
 func (f *rowsFlags) registerWhere(cmd *cobra.Command) {
@@ -64,6 +64,7 @@ func (f *rowsFlags) registerHow(cmd *cobra.Command, more func(fs *pflag.FlagSet)
 		f.limit.min = 1
 		fs.Var(&f.limit, "limit", "stop after `N` rows")
 		fs.BoolVar(&f.deleted, "include-deleted", false, "of a topic: show deleted keys too")
+		fs.BoolVar(&f.keepGoing, "keep-going", false, "of a damaged store: read it without the files that are missing or cut off; older and deleted rows may show")
 		fs.StringVar(&f.query, "query", "", "jq `EXPRESSION` over each row, as -o jsonl has it; its results are shown")
 		fs.Var(&f.memory, "memory", "memory budget for --topic (default 256MiB)")
 		f.out.register(cmd, formatTable, formatJSON, formatJSONL, formatCSV)
@@ -105,7 +106,7 @@ func (f *rowsFlags) arguments(a *app, cmd *cobra.Command, args []string, more in
 // check refuses flags that contradict each other.
 func (f *rowsFlags) check() error {
 	if f.topic != "" {
-		for name, given := range map[string]bool{"--state-dir": f.stateDir != "", "--store": f.store != "", "--task": len(f.tasks) > 0} {
+		for name, given := range map[string]bool{"--state-dir": f.stateDir != "", "--store": f.store != "", "--task": len(f.tasks) > 0, "--keep-going": f.keepGoing} {
 			if given {
 				return op.Errorf(op.Usage, "%s and --topic: a topic is read without any directory", name)
 			}
@@ -127,7 +128,7 @@ func (f *rowsFlags) options(store string) (inspect.RowsOptions, error) {
 	o := inspect.RowsOptions{
 		Path: store, Store: f.store, Tasks: f.tasks, Partitions: f.partition,
 		Kind: streams.Kind(f.kind.value), WindowSize: time.Duration(f.windowSize).Milliseconds(),
-		Key: f.key.Serde, ForeignKey: f.foreignKey.Serde, Value: f.value.Serde,
+		Key: f.key.Serde, ForeignKey: f.foreignKey.Serde, Value: f.value.Serde, KeepGoing: f.keepGoing,
 	}
 	if f.stateDir == "" || strings.ContainsRune(store, filepath.Separator) {
 		return o, nil

@@ -116,8 +116,9 @@ func (t *Tree) Stores() []*Store {
 
 // Find walks from path, which may be a state directory, an application's, a
 // task's, a store's, a segment's, one SST file, or any directory that has such
-// things somewhere below it (a backup). It reads directories only, no file, and
-// follows symbolic links. Nothing found is op.NotFound.
+// things somewhere below it (a backup). It reads directories only, and files
+// only where no name is one of RocksDB's: SST files may have those of another
+// system. Symbolic links are followed. Nothing found is op.NotFound.
 func Find(ctx context.Context, path string) (*Tree, error) {
 	if path == "" {
 		return nil, op.Errorf(op.Usage, "the path is empty").WithTry(". is the directory you are in")
@@ -143,6 +144,9 @@ func Find(ctx context.Context, path string) (*Tree, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(w.tree.Apps) == 0 && len(w.tree.Odd) == 0 && st.IsDir() {
+		w.foreign(abs, 0)
 	}
 	w.tree.sort()
 	for _, a := range w.tree.Apps {

@@ -24,6 +24,8 @@ type walk struct {
 	ctx  context.Context
 	tree *Tree
 	seen []os.FileInfo // directories above, against loops of symbolic links
+
+	sniffed int // directories in which files were looked at
 }
 
 // entry is a directory entry with symbolic links followed.
@@ -101,10 +103,11 @@ func (w *walk) directory(dir string) {
 	}
 }
 
-// file takes a path to an SST file.
+// file takes a path to an SST file: one that is called so, or is one whatever
+// its name.
 func (w *walk) file(path string, regular bool) error {
-	if ext := filepath.Ext(path); !regular || ext != ".sst" && ext != ".ldb" {
-		return op.Errorf(op.Usage, "%s is no SST file", path).WithTry("give a directory, or a file that ends in .sst")
+	if ext := filepath.Ext(path); !regular || ext != ".sst" && ext != ".ldb" && !isTableFile(path) {
+		return op.Errorf(op.Usage, "%s is no SST file", path).WithTry("give a directory, or an SST file")
 	}
 	w.tree.Is = IsFile
 	s := w.storeOf(filepath.Dir(path))

@@ -63,12 +63,13 @@ type FamilyShape struct {
 	Next           *Compaction `json:"next_compaction"` // null: nothing to do, or not known
 	Pending        *int64      `json:"pending_compaction_bytes"`
 	PendingReason  string      `json:"pending_compaction_reason"` // why it is not known
+	LevelsKnown    bool        `json:"levels_known"`              // false: no MANIFEST tells which files are live, each counts as a run
 }
 
 // SortedRun is a file of level 0, or a whole level.
 type SortedRun struct {
-	Level       int        `json:"level"`
-	File        string     `json:"file"` // of level 0
+	Level       int        `json:"level"` // -1: not known
+	File        string     `json:"file"`  // of level 0, or of a level that is not known
 	Files       int        `json:"files"`
 	Size        int64      `json:"size_bytes"`
 	Entries     int64      `json:"entries"`
@@ -113,9 +114,10 @@ func InspectLevels(ctx context.Context, o LevelsOptions, sink op.Sink) (*Levels,
 	var retried atomic.Int64
 	problems, err := eachDatabase(ctx, all, o.Parallel, &retried, func(i int, d *opened) (problems []FileProblem) {
 		if d.db.Version == nil {
-			return []FileProblem{{Path: d.Database, What: "levels unknown, no MANIFEST tells them", fatal: true, kind: op.Partial}}
+			shapes[i], problems = shapesWithout(d)
+		} else {
+			shapes[i], problems = shapesOf(d, o.Now)
 		}
-		shapes[i], problems = shapesOf(d, o.Now)
 		meter.add(1, d.db.LiveSize)
 		return problems
 	})
@@ -151,11 +153,44 @@ func InspectLevels(ctx context.Context, o LevelsOptions, sink op.Sink) (*Levels,
 func shapesOf(d *opened, now time.Time) (out []FamilyShape, problems []FileProblem) {
 	for i := range d.db.Version.Families {
 		fam := &d.db.Version.Families[i]
-		s := FamilyShape{Place: d.Place, Family: fam.Name}
+		s := FamilyShape{Place: d.Place, Family: fam.Name, LevelsKnown: true}
 		infos, failed := infosOf(d, fam)
 		problems = append(problems, failed...)
 		s.build(fam, infos)
 		s.compaction(d.db.Options, fam, infos, now)
+		out = append(out, s)
+	}
+	return out, problems
+}
+
+// shapesWithout are the families of a database without a MANIFEST: every file
+// on disk counts, as a run of its own.
+func shapesWithout(d *opened) (out []FamilyShape, problems []FileProblem) {
+	if len(d.db.Tables) == 0 {
+		return nil, nil
+	}
+	all, err := lsm.OpenTables(d.Database, d.db.Tables)
+	if err != nil {
+		return nil, []FileProblem{problemOf(d.Database, err)}
+	}
+	problems = databaseProblems(all, d.inStreams())
+	for i := range all.Version.Families {
+		fam := &all.Version.Families[i]
+		for j := range fam.Files {
+			fam.Files[j].Level, fam.Files[j].SmallestSeq, fam.Files[j].LargestSeq = -1, 0, 0
+		}
+		s := FamilyShape{Place: d.Place, Family: fam.Name, Style: styleOf(d.db.Options, fam.Name), PendingReason: "levels unknown, no MANIFEST tells them"}
+		infos := make([]lsm.TableInfo, len(fam.Files))
+		for j := range fam.Files {
+			t, err := lsm.OpenTableFile(all.Version.Path(fam.Files[j]))
+			if err != nil {
+				continue // told above, or gone by now
+			}
+			infos[j] = t.Info()
+			_ = t.Close()
+		}
+		s.build(fam, infos)
+		s.SpaceAmp = 0 // which run is the last is not known
 		out = append(out, s)
 	}
 	return out, problems
@@ -189,9 +224,9 @@ func (s *FamilyShape) build(fam *lsm.Family, infos []lsm.TableInfo) {
 	for i := range fam.Files {
 		f, info := &fam.Files[i], &infos[i]
 		r := byLevel[f.Level]
-		if r == nil || f.Level == 0 {
+		if r == nil || f.Level <= 0 {
 			r = &SortedRun{Level: f.Level, SmallestSeq: f.SmallestSeq}
-			if f.Level == 0 {
+			if f.Level <= 0 {
 				r.File, r.epoch = f.Name(), f.Epoch
 			}
 			byLevel[f.Level] = r
@@ -275,15 +310,27 @@ func compensation(i *lsm.TableInfo, average float64) int64 {
 	return int64(float64(2*i.Deletes-i.Entries) * average * weight)
 }
 
+// styleOf is how a family is compacted; "" when no OPTIONS file tells it.
+func styleOf(o *lsm.Options, family string) string {
+	if o == nil {
+		return ""
+	}
+	f, ok := o.Family(family)
+	if !ok {
+		return ""
+	}
+	return strings.ToLower(strings.TrimPrefix(f.CompactionStyle, "kCompactionStyle"))
+}
+
 // compaction says what RocksDB would do next.
 func (s *FamilyShape) compaction(o *lsm.Options, fam *lsm.Family, infos []lsm.TableInfo, now time.Time) {
 	var cf map[string]string
 	if o != nil {
 		if f, ok := o.Family(s.Family); ok {
 			cf = f.CF
-			s.Style = strings.ToLower(strings.TrimPrefix(f.CompactionStyle, "kCompactionStyle"))
 		}
 	}
+	s.Style = styleOf(o, s.Family)
 	switch s.Style {
 	case "universal":
 	case "level":

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"runtime"
@@ -50,7 +51,7 @@ func MapPath(ctx context.Context, o MapOptions, sink op.Sink) (*Map, error) {
 		return nil, err
 	}
 	m := &Map{Path: t.Path, PathIs: t.Is, At: time.Now().UTC(), SumBy: o.SumBy}
-	facts, err := readDatabases(ctx, t, o.Parallel, sink)
+	facts, err := readDatabases(ctx, t.Stores(), o.Parallel, sink)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +93,9 @@ func MapPath(ctx context.Context, o MapOptions, sink op.Sink) (*Map, error) {
 	if o.Client != nil || o.ClientErr != nil {
 		m.askCluster(ctx, o, sink)
 	}
+	for _, s := range m.AllStores() {
+		m.Damaged += len(s.damaged)
+	}
 	m.sum()
 	return m, ctx.Err()
 }
@@ -99,10 +103,10 @@ func MapPath(ctx context.Context, o MapOptions, sink op.Sink) (*Map, error) {
 // factKey names a database in the facts.
 type factKey struct{ dir, only string }
 
-// readDatabases reads all databases of the tree, several at once.
-func readDatabases(ctx context.Context, t *Tree, parallel int, sink op.Sink) (map[factKey]*dbFacts, error) {
+// readDatabases reads all databases of the stores, several at once.
+func readDatabases(ctx context.Context, stores []*Store, parallel int, sink op.Sink) (map[factKey]*dbFacts, error) {
 	var all []Database
-	for _, s := range t.Stores() {
+	for _, s := range stores {
 		all = append(all, s.Databases...)
 	}
 	if parallel <= 0 {
@@ -211,6 +215,23 @@ func (m *Map) keepKinds(kinds []streams.Kind) error {
 	m.Apps = slices.DeleteFunc(m.Apps, func(a MapApp) bool { return len(a.Stores) == 0 })
 	if left == 0 {
 		return op.Errorf(op.NotFound, "no store of kind %s there", joinKinds(kinds)).WithTry("sstool inspect %s, without --kind", m.Path)
+	}
+	return nil
+}
+
+// Damage is the error of a map with damaged databases in it: the rest is told,
+// and what is wrong is among the remarks. nil when there is none.
+func (m *Map) Damage() error {
+	for _, s := range m.AllStores() {
+		if len(s.damaged) == 0 {
+			continue
+		}
+		first := s.damaged[0]
+		more := ""
+		if m.Damaged > 1 {
+			more = fmt.Sprintf(" (and %d more)", m.Damaged-1)
+		}
+		return &op.Error{Kind: op.Corrupt, What: first.Where, Err: errors.New(first.What + more), Try: first.Cure}
 	}
 	return nil
 }

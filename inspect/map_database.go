@@ -32,6 +32,9 @@ type dbFacts struct {
 	problems []lsm.Problem
 	remarks  []string
 	orphans  int
+	newer    int  // of the orphans: written after the MANIFEST's last record
+	bare     bool // SST files alone
+	foreign  bool // the files have names of another system
 	wal      int64
 
 	offsets  map[streams.TopicPartition]int64
@@ -49,6 +52,18 @@ func (f *dbFacts) untold() string {
 		return "which files are live is not known, and none can be read"
 	}
 	return ""
+}
+
+// damage is the first problem because of which rows may be lost; nil when
+// there is none.
+func (f *dbFacts) damage(inStreams bool) *lsm.Problem {
+	for i, p := range f.problems {
+		loose := (f.bare || f.foreign) && !inStreams
+		if p.LosesRows() && damageKind(p) == op.Corrupt && !(loose && p.Err == nil) {
+			return &f.problems[i]
+		}
+	}
+	return nil
 }
 
 // familyFacts is one column family of a database.
@@ -109,6 +124,7 @@ func (r *dbReader) readOnce(ctx context.Context, f *dbFacts) (vanished bool) {
 	f.listing()
 	f.size = db.Size
 	f.problems, f.remarks, f.orphans, f.wal = db.Problems, db.Remarks, len(db.Orphans), db.WALBytes
+	f.newer, f.bare, f.foreign = len(db.Newer), db.Bare, db.Foreign
 	f.known = db.Version != nil
 	if db.Options != nil {
 		f.library = db.Options.RocksDBVersion

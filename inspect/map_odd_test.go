@@ -109,8 +109,15 @@ func TestRemarks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			write(t, filepath.Join(app, store, "000999.sst"), string(b))
+			write(t, filepath.Join(app, store, "000003.sst"), string(b))
 		}, "note 0_0/plain-kv: 1 SST files that the MANIFEST does not name"},
+		"newer": {func(t *testing.T, app string) {
+			b, err := os.ReadFile(sst(t, app, store))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(app, store, "000999.sst"), string(b))
+		}, "warning 0_0/plain-kv: 1 SST files are newer than all the MANIFEST says"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, app := lsmtest.Unpack(t, "4.0.2-papi-alos")

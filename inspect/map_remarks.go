@@ -34,7 +34,9 @@ func storeRemarks(s *Store, m *MapStore, told toldStore, files *taskOffsets, dbs
 			say(Note, d.Dir, "", "segment name of a release before 1.1: Kafka Streams renames it when it opens the store")
 		}
 	}
-	out = append(out, familyRemarks(m)...)
+	if !isForeign(dbs) {
+		out = append(out, familyRemarks(m)...)
+	}
 	if m.Status != nil && *m.Status == "unclean" {
 		say(Warning, "", "under exactly-once plan for a restore from the changelog (sstool restore --measure says how long)", "%s", m.StatusWhy)
 	}
@@ -52,7 +54,7 @@ func databaseRemarks(f *dbFacts, held bool) []Remark {
 		if strings.HasPrefix(p.File, "OPTIONS") || p.File == "IDENTITY" {
 			level = Warning // no row depends on it
 		}
-		out = append(out, Remark{level, p.String(), f.Dir, p.Cure})
+		out = append(out, Remark{level, problemText(f.Dir, p), f.Dir, p.Cure})
 	}
 	for _, r := range f.remarks {
 		out = append(out, Remark{Note, r, f.Dir, ""})
@@ -60,7 +62,12 @@ func databaseRemarks(f *dbFacts, held bool) []Remark {
 	if f.empty && !f.gone {
 		out = append(out, Remark{Note, "directory without a database: made for a store that was never opened, or emptied", f.Dir, ""})
 	}
-	if f.orphans > 0 && !held {
+	if f.newer > 0 && !held {
+		out = append(out, Remark{Warning, fmt.Sprintf("%d SST files are newer than all the MANIFEST says: it lost its end, or the application was killed while it wrote them; RocksDB deletes them when it opens the store", f.newer), f.Dir,
+			"compare with the changelog: a replay from the stored offset does not bring their rows back (sstool restore --measure)"})
+	}
+	if n := f.orphans - f.newer; n > 0 && !held {
+		f.orphans = n
 		out = append(out, Remark{Note, fmt.Sprintf("%d SST files that the MANIFEST does not name: RocksDB deletes them when it opens the store", f.orphans), f.Dir, ""})
 	}
 	return out

@@ -13,8 +13,9 @@ type Map struct {
 	Apps       []MapApp    `json:"applications"`
 	Remarks    []Remark    `json:"remarks"`    // of the path as a whole
 	Unreadable []Remark    `json:"unreadable"` // what could not be read; the rest is told
-	Cluster    *MapCluster `json:"cluster"`    // null: no cluster was asked
-	SumBy      string      `json:"sum_by"`     // "", store, task, app
+	Damaged    int         `json:"damaged_databases"`
+	Cluster    *MapCluster `json:"cluster"` // null: no cluster was asked
+	SumBy      string      `json:"sum_by"`  // "", store, task, app
 	Sums       []MapSum    `json:"sums"`
 }
 
@@ -89,7 +90,8 @@ type MapStore struct {
 	Remarks   []Remark     `json:"remarks"`
 	Cluster   *MapLag      `json:"changelog"` // null: no cluster was asked
 
-	partition *int // of the task; nil: all of the topic
+	partition *int     // of the task; nil: all of the topic
+	damaged   []Remark // its databases of which rows may be lost
 }
 
 // MapKind is what kind of store it is.

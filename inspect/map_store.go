@@ -18,6 +18,9 @@ func mapStore(s *Store, facts map[factKey]*dbFacts, told toldStore, files *taskO
 		dbs = append(dbs, facts[factKey{d.Dir, d.Only}])
 	}
 	m.addDatabases(dbs)
+	if isForeign(dbs) {
+		m.Kind = MapKind{Certainty: Unknown, Why: notOurs}
+	}
 	if s.Segmented {
 		if told.Interval > 0 {
 			ms := told.Interval.Milliseconds()
@@ -31,9 +34,24 @@ func mapStore(s *Store, facts map[factKey]*dbFacts, told toldStore, files *taskO
 	m.Offsets = storeOffsets(s, told, files, dbs)
 	m.Status, m.StatusWhy = storeStatus(dbs, lock)
 	m.Position = storePosition(s, files, dbs)
-	m.Oldest, m.OldestWhy = oldestKafka(&m)
+	if m.Oldest, m.OldestWhy = oldestKafka(&m); isForeign(dbs) {
+		m.Oldest, m.OldestWhy = nil, notOurs
+	}
 	m.Remarks = storeRemarks(s, &m, told, files, dbs, lock)
+	for _, f := range dbs {
+		if p := f.damage(s.Task.Name != ""); p != nil {
+			m.damaged = append(m.damaged, Remark{Problem, problemText(f.Dir, *p), f.Dir, p.Cure})
+		}
+	}
 	return m
+}
+
+// notOurs is why nothing of Kafka Streams is told of a database.
+const notOurs = "the files do not have RocksDB's names: they are of another system, keys and values are raw"
+
+// isForeign says whether a store is of another system.
+func isForeign(dbs []*dbFacts) bool {
+	return len(dbs) > 0 && !slices.ContainsFunc(dbs, func(f *dbFacts) bool { return !f.foreign })
 }
 
 // addDatabases adds up the databases of a store.
@@ -109,7 +127,7 @@ func mapSegment(f *dbFacts, interval *int64) MapSegment {
 		s.Problems = append(s.Problems, f.err.Error())
 	}
 	for _, p := range f.problems {
-		s.Problems = append(s.Problems, p.String())
+		s.Problems = append(s.Problems, problemText(f.Dir, p))
 	}
 	return s
 }

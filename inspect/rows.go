@@ -21,6 +21,9 @@ type RowsOptions struct {
 	Kind       streams.Kind // "": told from the files
 	WindowSize int64        // ms; 0: not known, so the end of a window is not either
 
+	// KeepGoing reads a database without the files that are missing or cut off.
+	KeepGoing bool
+
 	// How keys, foreign keys and values are decoded; nil is guessed.
 	Key, ForeignKey, Value serde.Serde
 }
@@ -75,7 +78,9 @@ type Rows struct {
 	parts   []*rowsPart
 	span    int64 // ms within which all times of a segment lie; 0: not known
 	warn    []string
-	retried int // how often an application changed files while they were read
+	raw     bool  // a database of another system: all families as they are
+	damage  error // why not all rows can be read; nil when nothing is known to be wrong
+	retried int   // how often an application changed files while they were read
 
 	key, foreign, value column
 }
@@ -123,12 +128,12 @@ func OpenRows(ctx context.Context, o RowsOptions) (*Rows, error) {
 	if len(r.parts) == 0 {
 		return nil, r.noPartition(stores)
 	}
-	if err := r.tellKind(stores); err != nil {
+	if err := r.tellKind(ctx, stores); err != nil {
 		return nil, err
 	}
 	for _, p := range r.parts {
 		for _, d := range p.store.Databases {
-			p.dbs = append(p.dbs, &rowsDB{r: r, dir: d.Dir, start: d.Start, segmented: p.store.Segmented})
+			p.dbs = append(p.dbs, &rowsDB{r: r, dir: d.Dir, only: d.Only, start: d.Start, segmented: p.store.Segmented, inTask: p.task != ""})
 		}
 		for _, odd := range p.store.Odd {
 			r.warn = append(r.warn, odd.Path+": "+odd.What)
@@ -270,6 +275,9 @@ func (p *pass) finish(err error) (*RowsResult, error) {
 	}
 	if errors.Is(err, errEnough) {
 		err = nil
+	}
+	if err == nil {
+		err = p.r.damage
 	}
 	p.res.Complete = err == nil
 	if p.r.retried > 0 {

@@ -3,6 +3,7 @@ package inspect
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"sstool/internal/lsm"
 	"sstool/internal/streams"
@@ -12,23 +13,21 @@ import (
 type rowsDB struct {
 	r         *Rows
 	dir       string
-	start     int64 // of the segment, ms
+	only      string // the SST file that the path named; "" for all
+	start     int64  // of the segment, ms
 	segmented bool
+	inTask    bool // lies in a task's directory
 }
 
 // open takes a snapshot of the database's files. gone says that the
 // application removed the segment meanwhile.
 func (d *rowsDB) open() (db *lsm.DB, gone bool, err error) {
-	db, err = openDatabase(d.dir)
-	if err == nil && db.Version == nil {
-		_, err = db.Family(streams.DefaultFamily) // says why the live files are not known
+	if db, err = openDatabase(d.dir); err == nil {
+		db, err = d.readable(db)
 	}
 	if err != nil {
 		err = d.vanished(err)
 		return nil, err == nil, err
-	}
-	for _, p := range db.Problems {
-		d.r.note("%s: %s", d.dir, p)
 	}
 	return db, false, nil
 }
@@ -185,16 +184,46 @@ func (d *rowsDB) each(rg rowRange, reverse bool, fn func(family string, key, val
 	if gone || err != nil {
 		return err
 	}
-	c, err := newCursor(db, families(db), reverse)
-	if err != nil {
-		return d.vanished(err)
+	if d.r.raw {
+		return d.eachFamily(db, rg, reverse, fn)
 	}
-	defer func() { d.r.retried += db.Retried + c.retried(); c.close() }()
 	for _, u := range unknownFamilies(db) {
 		d.r.note("%s has a column family %q that no store of Kafka Streams has: its rows are not shown", d.dir, u)
 	}
+	d.r.retried += db.Retried
+	return d.eachOf(db, families(db), rg, reverse, fn)
+}
+
+// eachOf goes through the rows of several families as one.
+func (d *rowsDB) eachOf(db *lsm.DB, names []string, rg rowRange, reverse bool, fn func(family string, key, value []byte) error) error {
+	c, err := newCursor(db, names, reverse)
+	if err != nil {
+		return d.vanished(err)
+	}
+	defer func() { d.r.retried += c.retried(); c.close() }()
 	if db.WALBytes > 0 {
 		d.r.note("%s: write-ahead logs hold %d bytes of rows that are in no SST file yet; they are not shown", d.dir, db.WALBytes)
 	}
 	return d.vanished(c.each(rg, fn))
+}
+
+// eachFamily goes through a database that is none of Kafka Streams': every
+// family is one for itself.
+func (d *rowsDB) eachFamily(db *lsm.DB, rg rowRange, reverse bool, fn func(family string, key, value []byte) error) error {
+	var names []string
+	for _, f := range db.Version.Families {
+		names = append(names, f.Name)
+	}
+	if len(names) > 1 {
+		d.r.note("%s: the rows of its column families follow one another: %s", d.dir, strings.Join(names, ", "))
+	}
+	if reverse {
+		slices.Reverse(names)
+	}
+	for _, n := range names {
+		if err := d.eachOf(db, []string{n}, rg, reverse, fn); err != nil {
+			return err
+		}
+	}
+	return nil
 }

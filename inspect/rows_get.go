@@ -73,6 +73,9 @@ func (r *Rows) Get(ctx context.Context, o RowsGet, fn func(*Row) error) (*RowsRe
 		return nil, op.Errorf(op.Usage, "store %s has no history: it is not versioned", r.name)
 	}
 	if r.kind == "" {
+		if err := r.lookForDamage(); err != nil {
+			return nil, err
+		}
 		return nil, op.Errorf(op.Usage, "the kind of store %s is not certain, so its keys cannot be looked up (%s)", r.name, r.kindWhy).WithTry("--kind KIND")
 	}
 	key, err := r.KeyBytes(ctx, o.Key)
@@ -95,7 +98,7 @@ func (r *Rows) Get(ctx context.Context, o RowsGet, fn func(*Row) error) (*RowsRe
 			if !r.segmentHas(db, o.Times) {
 				continue
 			}
-			if err := r.getFrom(db, key, o, f); err != nil {
+			if err := r.getFrom(db, key, o, f); err != nil && !r.passOver(err) {
 				return p.finish(err)
 			}
 		}

@@ -49,7 +49,7 @@ func (r *Rows) guess(ctx context.Context) error {
 				}
 				return nil
 			})
-			if err != nil && err != errEnough {
+			if err != nil && err != errEnough && !r.passOver(err) {
 				return err
 			}
 		}

@@ -93,7 +93,7 @@ func (r *Rows) walk(o RowsScan, begin func(part int) error, take func(family str
 			if !r.segmentHas(db, o.Times) {
 				continue
 			}
-			if err := db.each(r.bounds(o), o.Reverse, take); err != nil {
+			if err := db.each(r.bounds(o), o.Reverse, take); err != nil && !r.passOver(err) {
 				return err
 			}
 		}

@@ -102,15 +102,10 @@ type located struct {
 }
 
 // locate finds the databases of a selection, and what of its path could not be
-// searched for them. A directory or a file that Find does not know may still be
-// RocksDB's, with names of another system.
+// searched for them.
 func (s Selection) locate(ctx context.Context) ([]located, []FileProblem, error) {
 	tree, err := Find(ctx, s.Path)
 	if err != nil {
-		if l, ok := foreign(s.Path); ok && len(s.Stores)+len(s.Tasks)+len(s.Kinds) == 0 {
-			l.keys, l.values = s.Key, s.Value
-			return []located{l}, nil, nil
-		}
 		return nil, nil, err
 	}
 	if err := tree.Keep(s.Stores, s.Tasks); err != nil {
@@ -172,8 +167,14 @@ func storeKinds(ctx context.Context, tree *Tree) map[kindKey]string {
 	}
 	kinds := make([]string, len(order))
 	forEach(ctx, len(order), runtime.GOMAXPROCS(0), func(i int) {
-		if st, err := spec.KindOf(*databases[order[i]]); err == nil {
+		st, err := spec.KindOf(*databases[order[i]])
+		switch {
+		case err == nil:
 			kinds[i] = string(st.Kind)
+		case op.KindOf(err) == op.Corrupt:
+			if told, err := kindFromFiles(ctx, storesOf(tree, order[i])); err == nil {
+				kinds[i] = string(told.Kind)
+			}
 		}
 	})
 	out := map[kindKey]string{}
@@ -183,24 +184,9 @@ func storeKinds(ctx context.Context, tree *Tree) map[kindKey]string {
 	return out
 }
 
-// foreign looks for SST files that have another system's names.
-func foreign(path string) (located, bool) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return located{}, false
-	}
-	if st, err := os.Stat(abs); err != nil {
-		return located{}, false
-	} else if !st.IsDir() {
-		t, err := lsm.OpenTableFile(abs)
-		if err != nil {
-			return located{}, false
-		}
-		_ = t.Close()
-		return located{Place{Database: filepath.Dir(abs)}, filepath.Base(abs)}, true
-	}
-	db, err := lsm.OpenDB(abs)
-	return located{Place: Place{Database: abs}}, err == nil && len(db.Tables) > 0
+// storesOf are the stores that a key names.
+func storesOf(tree *Tree, key kindKey) []*Store {
+	return slices.DeleteFunc(tree.Stores(), func(s *Store) bool { return s.Task.App != key.app || s.Name != key.name })
 }
 
 // opened is a located database with what its MANIFEST says.
@@ -229,7 +215,7 @@ func eachDatabase(ctx context.Context, all []located, parallel int, retried *ato
 				return
 			}
 			o := &opened{located: all[i], db: db}
-			found[i] = append(databaseProblems(db), fn(i, o)...)
+			found[i] = append(databaseProblems(db, all[i].inStreams()), fn(i, o)...)
 			retried.Add(int64(db.Retried))
 			if !o.vanished.Load() || try == readTries || ctx.Err() != nil {
 				break
@@ -252,19 +238,36 @@ func retriedNote(n int64) string {
 }
 
 // databaseProblems are what is not as it should be in a database's directory.
-func databaseProblems(db *lsm.DB) (out []FileProblem) {
-	nothing := db.Version == nil && len(db.Tables) == 0 // can be told of it
+// Where rows may be missing or wrong for it, no figure is certain.
+func databaseProblems(db *lsm.DB, inStreams bool) (out []FileProblem) {
 	for _, p := range db.Problems {
 		path := filepath.Join(db.Dir, p.File)
-		what := strings.TrimPrefix(strings.ReplaceAll(p.String(), path+": ", ""), p.File+" ")
-		kind := op.KindOf(p.Err)
-		missing := slices.ContainsFunc(db.Missing, func(f lsm.File) bool { return f.Name() == p.File })
-		if missing {
-			kind = op.Corrupt
-		}
-		out = append(out, FileProblem{Path: path, What: what, Cure: p.Cure, fatal: missing || nothing, kind: kind})
+		what := strings.TrimPrefix(problemText(db.Dir, p), p.File+" ")
+		out = append(out, FileProblem{Path: path, What: what, Cure: p.Cure, fatal: losesRows(db, p, inStreams), kind: damageKind(p)})
 	}
 	return out
+}
+
+// losesRows says whether a problem of a database is one of its rows. Files that
+// somebody put into a directory, or another system, are no damaged store: that
+// no MANIFEST tells which are live is all that is said.
+func losesRows(db *lsm.DB, p lsm.Problem, inStreams bool) bool {
+	loose := (db.Bare || db.Foreign) && !inStreams
+	return p.LosesRows() && !(loose && p.Err == nil)
+}
+
+// damageKind is the exit code of a problem that costs rows: what may not be
+// read is not damaged.
+func damageKind(p lsm.Problem) op.Kind {
+	if errors.Is(p.Err, fs.ErrPermission) || p.Cure == op.TryRights {
+		return op.Partial
+	}
+	return op.Corrupt
+}
+
+// problemText is a problem in one line that names no path twice.
+func problemText(dir string, p lsm.Problem) string {
+	return strings.ReplaceAll(p.String(), filepath.Join(dir, p.File)+": ", "")
 }
 
 // forEach calls fn with 0 … n-1 on several goroutines, until the context ends.

@@ -22,8 +22,15 @@ type DB struct {
 	Problems []Problem
 	Remarks  []string // what is unusual without being wrong
 
+	// Bare says that there are SST files and nothing else of a database: no
+	// CURRENT, MANIFEST, OPTIONS or IDENTITY.
+	Bare bool
+	// Foreign says that the files have names of another system; what each is
+	// follows from its content.
+	Foreign bool
 	Tables  []string // names of all SST files on disk
 	Orphans []string // SST files on disk that the MANIFEST does not name: being written, or to be deleted; empty when Version is nil
+	Newer   []string // those of Orphans with a number that the MANIFEST has not given out: written after its last record
 	Missing []File   // files the MANIFEST names that are not on disk
 	Logs    []LogFile
 
@@ -35,7 +42,8 @@ type DB struct {
 	// reader so that it had to look again.
 	Retried int
 
-	differ bool // OPTIONS and MANIFEST have other families
+	differ    bool // OPTIONS and MANIFEST have other families
+	collected bool // Version is no MANIFEST's: see OpenTables and DropDamaged
 }
 
 // LogFile is a write-ahead log that may hold rows of no SST file.
@@ -67,6 +75,7 @@ func (p Problem) String() string {
 // Cures of the problems.
 const (
 	cureRestore = "restore the store from its changelog: RocksDB refuses it or shows wrong rows as it is"
+	cureBare    = "look for the CURRENT and MANIFEST that belong to these files; a store without them is restored from its changelog"
 	cureNone    = "nothing needs to be done for the rows: they are whole"
 )
 
@@ -82,10 +91,13 @@ func OpenDB(dir string) (*DB, error) {
 		if err != nil {
 			return nil, err
 		}
-		d := &DB{Dir: dir, Tables: l.tables, Size: l.size, Retried: try - 1}
-		if l.foreign {
+		d := &DB{Dir: dir, Tables: l.tables, Bare: l.bare(), Foreign: l.foreign, Size: l.size, Retried: try - 1}
+		switch {
+		case l.foreign:
 			d.readForeign(l)
-		} else {
+		case d.Bare:
+			d.report("MANIFEST", "is missing: "+unknownLive, nil, cureBare)
+		default:
 			d.takeManifest(l, v, verr)
 			d.readOptions(l)
 			d.readIdentity(l)
@@ -139,7 +151,7 @@ func (v *Version) names() []string {
 // the MANIFEST changed since it was read, so that a missing file may only be
 // the work of a compaction.
 func (d *DB) matchFiles(l *listing) (again bool) {
-	d.Orphans, d.Missing, d.LiveSize = []string{}, nil, 0
+	d.Orphans, d.Newer, d.Missing, d.LiveSize = []string{}, nil, nil, 0
 	live := map[string]bool{}
 	for i := range d.Version.Families {
 		fam := &d.Version.Families[i]
@@ -164,6 +176,9 @@ func (d *DB) matchFiles(l *listing) (again bool) {
 	for _, t := range l.tables {
 		if !live[t] {
 			d.Orphans = append(d.Orphans, t)
+			if n, ok := fileNumber(t, filepath.Ext(t)); ok && !l.foreign && d.Version.NextFile > 0 && n >= d.Version.NextFile {
+				d.Newer = append(d.Newer, t)
+			}
 		}
 	}
 	if len(d.Missing) == 0 && !d.differ || l.foreign {
@@ -189,6 +204,7 @@ func (d *DB) finish(l *listing) {
 		d.Logs = l.logs
 	} else {
 		d.checkTorn()
+		d.checkEnd()
 		d.checkFiles(l)
 		d.remark()
 		oldest := d.Version.oldestLog()
@@ -219,6 +235,9 @@ func (d *DB) checkFiles(l *listing) {
 			switch {
 			case f.PathID != 0:
 				d.report(f.Name(), fmt.Sprintf("%s lies in another directory (path %d of db_paths) and is not read", of[1:], f.PathID), nil, "look at the directories of the option db_paths in OPTIONS")
+			case l.irregular[f.Name()]:
+				bad++
+				d.report(f.Name(), fmt.Sprintf("is not a regular file: level %d%s loses its rows, and older ones may show", f.Level, of), nil, cureRestore)
 			case !ok:
 				bad++
 				d.report(f.Name(), fmt.Sprintf("is missing: level %d%s loses its rows, and older ones may show", f.Level, of), nil, cureRestore)

@@ -19,7 +19,7 @@ func (d *DB) takeManifest(l *listing, v Version, err error) {
 		return
 	}
 	tried := ""
-	if name, cerr := readCurrent(d.Dir); cerr == nil && l.has(name) {
+	if name, cerr := readCurrent(d.Dir); cerr == nil && (l.has(name) || l.irregular[name]) {
 		tried = name
 		d.report(name, state(l, name, err)+", and CURRENT names it: "+unknownLive, err, cureRestore)
 	} else {
@@ -43,6 +43,8 @@ func (d *DB) takeManifest(l *listing, v Version, err error) {
 // state is what is wrong with a file that could not be read.
 func state(l *listing, name string, err error) string {
 	switch {
+	case l.irregular[name]:
+		return "is not a regular file"
 	case errors.Is(err, fs.ErrPermission):
 		return "cannot be read"
 	case l.sizes[name] == 0:
@@ -55,6 +57,8 @@ const unknownLive = "which SST files are live, and on which level, is not known;
 
 func currentState(l *listing, err error) string {
 	switch size, ok := l.sizes["CURRENT"]; {
+	case l.irregular["CURRENT"]:
+		return "is not a regular file"
 	case !ok:
 		return "is missing"
 	case size == 0:
@@ -108,6 +112,21 @@ func (d *DB) checkTorn() {
 	}
 	d.Remarks = slices.DeleteFunc(d.Remarks, func(s string) bool { return s == d.Version.Manifest+tornManifest })
 	d.report(d.Version.Manifest, fmt.Sprintf("ends inside a record and does not name %d of the SST files here: rows may be lost, the state before that record is shown", len(d.Orphans)), nil, cureRestore)
+}
+
+// checkEnd reports a MANIFEST that lost whole records at its end: OPTIONS has
+// column families it does not know, which RocksDB writes after them, and there
+// are SST files of later on.
+func (d *DB) checkEnd() {
+	if d.Version.Torn || d.Options == nil || len(d.Newer) == 0 {
+		return
+	}
+	for _, f := range d.Options.Families {
+		if _, ok := d.Version.Family(f.Name); !ok {
+			d.report(d.Version.Manifest, fmt.Sprintf("does not know column family %q of OPTIONS, nor %d of the SST files here: its end is lost, and rows with it; the state before that is shown", f.Name, len(d.Newer)), nil, cureRestore)
+			return
+		}
+	}
 }
 
 // readOptions reads the newest OPTIONS file that can be read.

@@ -22,7 +22,7 @@ func (d *DB) Get(family string, key []byte) (value []byte, ok bool, err error) {
 			return nil, false, err
 		}
 		value, ok, err = d.get(fam, key)
-		if !errors.Is(err, errVanished) || try == manifestTries {
+		if !errors.Is(err, errVanished) || try == manifestTries || d.collected {
 			return value, ok, err
 		}
 		newer, err2 := OpenDB(d.Dir)

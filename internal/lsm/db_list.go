@@ -21,10 +21,16 @@ type listing struct {
 	options   []string // newest first
 	logs      []LogFile
 	size      int64
-	foreign   bool // no file has a name of RocksDB's, but some may be its files
+	irregular map[string]bool // RocksDB's names of what is no file: a directory, a pipe
+	foreign   bool            // no file has a name of RocksDB's, but some may be its files
 }
 
 func (l *listing) has(name string) bool { _, ok := l.sizes[name]; return ok }
+
+// bare says whether there are SST files and nothing else of a database.
+func (l *listing) bare() bool {
+	return len(l.tables) > 0 && len(l.manifests)+len(l.options)+len(l.irregular) == 0 && !l.has("CURRENT") && !l.has("IDENTITY")
+}
 
 // listDir lists dir; a directory without any RocksDB file is op.NotFound.
 func listDir(dir string) (*listing, error) {
@@ -32,14 +38,17 @@ func listDir(dir string) (*listing, error) {
 	if err != nil {
 		return nil, ioError("open database", err)
 	}
-	l := &listing{dir: dir, sizes: map[string]int64{}, tables: []string{}}
+	l := &listing{dir: dir, sizes: map[string]int64{}, tables: []string{}, irregular: map[string]bool{}}
 	current := false
 	for _, e := range list {
 		st, err := os.Stat(filepath.Join(dir, e.Name())) // through links, as RocksDB
+		name := e.Name()
+		if err == nil && !st.Mode().IsRegular() && (name == "CURRENT" || isTable(name) || prefixNumber(name, "MANIFEST-") >= 0) {
+			l.irregular[name] = true
+		}
 		if err != nil || !st.Mode().IsRegular() {
 			continue // gone meanwhile, or not ours
 		}
-		name := e.Name()
 		l.sizes[name] = st.Size()
 		l.size += st.Size()
 		switch {
@@ -62,7 +71,7 @@ func listDir(dir string) (*listing, error) {
 	}
 	slices.SortFunc(l.manifests, newest("MANIFEST-"))
 	slices.SortFunc(l.options, newest("OPTIONS-"))
-	if len(l.tables)+len(l.manifests) > 0 || current {
+	if len(l.tables)+len(l.manifests)+len(l.irregular) > 0 || current {
 		return l, nil
 	}
 	if l.sniff(); !l.foreign {

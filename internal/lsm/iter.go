@@ -138,7 +138,10 @@ func (it *Iter) open(v *Version, fam *Family) error {
 		p.pin = h
 	}
 	lists := layout(fam.Files)
-	if it.concat {
+	switch {
+	case !it.concat && it.db.collected && v.Manifest == "":
+		lists = oneRunEach(fam.Files)
+	case it.concat:
 		lists = nil
 		if len(fam.Files) > 0 {
 			lists = [][]File{fam.Files}
@@ -172,6 +175,9 @@ func (it *Iter) again(err error) (*Family, error) {
 	it.Close()
 	if !errors.Is(err, errVanished) {
 		return nil, err
+	}
+	if it.db.collected {
+		return nil, op.Errorf(op.Failed, "%w", err)
 	}
 	old := it.db.Version
 	gone := corrupt(filepath.Join(old.Dir, old.Manifest), 0, "names a live file of column family %q that does not exist: %w", it.family, err).WithTry("%s", cureRestore)

@@ -108,6 +108,7 @@ func (f *found) families() *evidence {
 func (f *found) sample(ev *evidence, databases int, rows RowsOf) error {
 	dbs := slices.DeleteFunc(slices.Clone(f.dbs), func(db database) bool { return len(db.families) == 0 })
 	step := max(1, len(dbs)/databases)
+	var damaged error
 	for i := 0; i < len(dbs); i += step {
 		db := dbs[i]
 		for _, fam := range db.families {
@@ -115,10 +116,17 @@ func (f *found) sample(ev *evidence, databases int, rows RowsOf) error {
 				ev.row(f.segmented, db.start, fam, key, value)
 				return nil
 			})
-			if err != nil && op.KindOf(err) != op.NotFound { // the application just dropped the segment
+			switch {
+			case err == nil || op.KindOf(err) == op.NotFound: // the application just dropped the segment
+			case op.KindOf(err) == op.Corrupt:
+				damaged = err
+			default:
 				return err
 			}
 		}
+	}
+	if ev.rows == 0 {
+		return damaged
 	}
 	return nil
 }

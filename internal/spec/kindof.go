@@ -28,18 +28,23 @@ type DatabaseDir struct {
 
 // KindOf tells what kind of store the databases are of, as Tell does, and reads
 // what it needs for that itself. The result has a Kind, or Candidates, and says
-// in From why. Databases that vanish meanwhile are passed over; op.NotFound when
-// there is none at all.
+// in From why. Databases that vanish meanwhile are passed over, and so are
+// damaged ones while others can be read; op.NotFound when there is none at all.
 func KindOf(d Databases) (*Store, error) {
 	f := &found{name: d.Store, segmented: d.Segmented}
 	sample := cmp.Or(d.Sample, sampleDatabases)
 	step := max(1, len(d.Dirs)/sample)
 	read := 0
+	var damaged error
 	for i, x := range d.Dirs {
 		db := database{dir: x.Dir, start: x.Start}
 		if i%step == 0 {
 			v, err := lsm.ReadManifest(x.Dir)
 			if op.KindOf(err) == op.NotFound && err != nil {
+				continue
+			}
+			if op.KindOf(err) == op.Corrupt && err != nil {
+				damaged = err
 				continue
 			}
 			if err != nil {
@@ -53,6 +58,9 @@ func KindOf(d Databases) (*Store, error) {
 			}
 		}
 		f.dbs = append(f.dbs, db)
+	}
+	if read == 0 && damaged != nil {
+		return nil, damaged
 	}
 	if read == 0 && len(d.Dirs) > 0 {
 		return nil, op.Errorf(op.NotFound, "store %s: none of its databases can be opened", d.Store)
