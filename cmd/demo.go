@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -134,7 +133,7 @@ func (a *app) tell(f *demoFlags, format string, args ...any) {
 		fmt.Fprintln(a.io.Err, text)
 		return
 	}
-	if b, err := json.Marshal(op.Event{Type: op.Item, Name: "demo", Message: strings.TrimSpace(text)}); err == nil {
+	if b, err := safeJSON(op.Event{Type: op.Item, Name: "demo", Message: strings.TrimSpace(text)}); err == nil {
 		fmt.Fprintf(a.io.Err, "%s\n", b)
 	}
 }

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -56,7 +55,7 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 		if tries == nil {
 			tries = []string{}
 		}
-		b, _ := json.Marshal(errorDoc{Kind: "error", Code: code, ErrorKind: kind.String(), Message: message, Try: tries})
+		b, _ := safeJSON(errorDoc{Kind: "error", Code: code, ErrorKind: kind.String(), Message: message, Try: tries})
 		fmt.Fprintf(a.io.Err, "%s\n", b)
 		return code
 	}
@@ -74,7 +73,7 @@ func (a *app) warn(cmd *cobra.Command, text string) {
 		if v := a.io.getenv(envName(f.Name)); !f.Changed && v != "" {
 			mode = v
 		}
-		if b, err := json.Marshal(op.Event{Type: op.Warning, Message: text}); err == nil && mode == "json" {
+		if b, err := safeJSON(op.Event{Type: op.Warning, Message: text}); err == nil && mode == "json" {
 			fmt.Fprintf(a.io.Err, "%s\n", b)
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sstool/inspect"
+	"sstool/internal/streams"
 )
 
 var changelogColumns = []column{
@@ -91,7 +92,7 @@ func renderChangelog(w *tableWriter, t *inspect.ChangelogTopic) {
 	w.line("")
 	w.pairs(changelogFacts(w, t))
 	if len(t.Config) > 0 {
-		w.line("\nConfiguration, against what a %s store needs", kindOrUnknown(t))
+		w.line("\nConfiguration, against what %s store needs", streams.WithArticle(kindOrUnknown(t)))
 		var rows [][]string
 		for _, c := range t.Config {
 			rows = append(rows, []string{c.Name, c.Value, c.Needs, c.Verdict, c.Because})

@@ -68,7 +68,7 @@ func newInspectMap(a *app) *cobra.Command {
 		f.out.register(cmd, formatTable, formatWide, formatJSON, formatJSONL, formatCSV, formatTSV)
 	})
 	complete(cmd, "sum-by", f.sumBy.choices)
-	section(cmd, "Compare with the changelogs", func(*pflag.FlagSet) { f.kafka.register(cmd) })
+	section(cmd, "Compare with the changelogs", func(*pflag.FlagSet) { f.kafka.registerOptional(cmd) })
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
 		return a.inspectMap(cmd.Context(), &f, args)
 	})

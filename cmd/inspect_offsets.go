@@ -42,7 +42,7 @@ func newInspectOffsets(a *app) *cobra.Command {
 		f.registerPlace(fs)
 		f.out.register(cmd, formatTable, formatWide, formatJSON, formatJSONL, formatCSV, formatTSV)
 	})
-	section(cmd, "Compare with the changelogs", func(*pflag.FlagSet) { f.kafka.register(cmd) })
+	section(cmd, "Compare with the changelogs", func(*pflag.FlagSet) { f.kafka.registerOptional(cmd) })
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
 		return a.inspectOffsets(cmd.Context(), &f, args)
 	})

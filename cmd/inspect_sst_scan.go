@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -71,14 +70,17 @@ func scanText(out *bufio.Writer) func(*inspect.SSTEntry) error {
 }
 
 func scanJSON(out *bufio.Writer) func(*inspect.SSTEntry) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
 	return func(e *inspect.SSTEntry) error {
 		d := entryDoc{File: e.File, Family: e.Family, Sequence: e.Seq, Kind: strings.ReplaceAll(e.Kind.String(), " ", "_"), Key: &inspect.Key{Hex: hex.EncodeToString(e.Key), Text: e.KeyText()}}
 		if v, ok := e.ValueText(); ok {
 			d.Value = &inspect.Key{Hex: hex.EncodeToString(e.Value), Text: v}
 		}
-		return enc.Encode(&d)
+		b, err := safeJSON(&d)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(append(b, '\n'))
+		return err
 	}
 }
 

@@ -24,6 +24,24 @@ func (f *kafkaFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.clusterID, "cluster-id", "", "refuse any cluster but that with this `ID`")
 }
 
+// registerOptional is register for a command that does without a cluster too.
+func (f *kafkaFlags) registerOptional(cmd *cobra.Command) {
+	f.register(cmd)
+	cmd.Annotations[clusterOptional] = "true"
+}
+
+// clusterOptional marks a command that can do without a cluster.
+const clusterOptional = "cluster-optional"
+
+// needsCluster says whether a command line can do nothing without a cluster:
+// with --topic there is nothing but that to read.
+func needsCluster(cmd *cobra.Command) bool {
+	if cmd.Flags().Lookup("bootstrap-server") == nil {
+		return false
+	}
+	return cmd.Annotations[clusterOptional] == "" || cmd.Flags().Changed("topic")
+}
+
 // config is the client's configuration, without having connected.
 func (f *kafkaFlags) config(warn func(string)) (kafka.Config, error) {
 	cfg := kafka.Config{Warn: warn}

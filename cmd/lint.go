@@ -85,7 +85,7 @@ func newLint(a *app) *cobra.Command {
 	section(cmd, "What it is compared with", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.partitions, "topic-partitions", "", "`FILE` with a line \"TOPIC PARTITIONS\" for each topic")
 		fs.StringVar(&f.stateDir, "state-dir", "", "state.dir `DIR` with the stores on disk")
-		f.kafka.register(cmd)
+		f.kafka.registerOptional(cmd)
 		f.sampleKeys.min, f.sampleKeys.max = 1, 1_000_000
 		fs.Var(&f.sampleKeys, "sample-keys", "look at the newest `N` keys of each partition of the sources: are they where the default partitioner puts them?")
 	})

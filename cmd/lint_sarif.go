@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"sstool/inspect/lint"
 	"sstool/internal/op"
+	"sstool/internal/serde"
 	"sstool/internal/topology"
 )
 
@@ -120,10 +122,14 @@ func (a *app) emitSARIF(res *lint.Result) error {
 		r.Suppressions = []sarifSuppression{{"external", "accepted", s.Reason}}
 		run.Results = append(run.Results, r)
 	}
-	enc := json.NewEncoder(a.io.Out)
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	err := enc.Encode(sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
+	if err == nil {
+		_, err = a.io.Out.Write(serde.AppendSafe(nil, buf.Bytes()))
+	}
 	if err != nil {
 		return op.Errorf(op.Failed, "write stdout: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sstool/internal/op"
+	"sstool/internal/serde"
 )
 
 // format is a value of -o.
@@ -96,13 +97,10 @@ func (a *app) emitJSON(kind string, doc any) error {
 
 // envelope is doc as JSON with kind and version in front of its fields.
 func envelope(kind string, doc any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(noNulls(doc)); err != nil {
+	body, err := safeJSON(noNulls(doc))
+	if err != nil {
 		return nil, fmt.Errorf("encode %s as JSON: %w", kind, err)
 	}
-	body := bytes.TrimSpace(buf.Bytes())
 	if len(body) < 2 || body[0] != '{' {
 		return nil, fmt.Errorf("encode %s as JSON: not an object", kind)
 	}
@@ -111,6 +109,18 @@ func envelope(kind string, doc any) ([]byte, error) {
 		head += ","
 	}
 	return append([]byte(head), body[1:]...), nil
+}
+
+// safeJSON is v as JSON on one line. What must not reach a terminal raw is
+// escaped: encoding/json leaves DEL and much of Unicode as it is.
+func safeJSON(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return serde.AppendSafe(nil, bytes.TrimSpace(buf.Bytes())), nil
 }
 
 // noNulls returns a copy of v in which empty slices and maps are not nil, so

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -87,5 +88,24 @@ func TestEnvelope(t *testing.T) {
 	}
 	if _, err := envelope("list", []int{1}); err == nil {
 		t.Error("a list is not a document")
+	}
+}
+
+// TestJSONOnATerminal: no document has a character that a terminal acts on, and
+// all of them come back.
+func TestJSONOnATerminal(t *testing.T) {
+	const odd = "a\x7fb\u0085c\u009bd\u200be\u202ef\u2028g\ufeffh\U000e0001i"
+	b, err := envelope("odd", struct {
+		Name string `json:"name"`
+	}{odd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := string(b); printable(s) != s || !strings.Contains(s, `\u007f`) || !strings.Contains(s, `\u202e`) || !strings.Contains(s, `\udb40\udc01`) {
+		t.Errorf("not printable: %q", s)
+	}
+	var back struct{ Name string }
+	if err := json.Unmarshal(b, &back); err != nil || back.Name != odd {
+		t.Errorf("%q, %v", back.Name, err)
 	}
 }

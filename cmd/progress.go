@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -150,7 +149,7 @@ func (p *progress) write() {
 
 func (p *progress) event(e op.Event) {
 	if p.json {
-		if b, err := json.Marshal(e); err == nil {
+		if b, err := safeJSON(e); err == nil {
 			fmt.Fprintf(p.out, "%s\n", b)
 		}
 		return

@@ -3,13 +3,13 @@ package cmd
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sstool/internal/op"
+	"sstool/internal/streams"
 )
 
 // resolve completes the flags of cmd that were not given: from the environment,
@@ -21,10 +21,11 @@ func (a *app) resolve(cmd *cobra.Command) error {
 	ctx, err := a.context()
 	switch {
 	case err == nil:
-	case takesContext(cmd) || a.given["config"] || a.given["context"]:
+	case needsCluster(cmd) || a.given["config"] || a.given["context"] || a.flags.config != "" || a.flags.context != "":
 		return err
 	default:
-		// It would take nothing from the context: help has to work all the more.
+		// Nobody asked for it, and the command can do its work without: help and
+		// a look at the disk have to work all the more.
 		a.warn(cmd, err.Error())
 		return nil
 	}
@@ -63,11 +64,6 @@ func (a *app) fromEnv(cmd *cobra.Command) error {
 	return first
 }
 
-// takesContext says whether a context could set a flag of cmd.
-func takesContext(cmd *cobra.Command) bool {
-	return slices.ContainsFunc(contextKeys, func(key string) bool { return cmd.Flags().Lookup(key) != nil })
-}
-
 // expects says what a flag's value may be.
 func expects(v pflag.Value) string {
 	if x, ok := v.(interface{ expects() string }); ok {
@@ -76,7 +72,7 @@ func expects(v pflag.Value) string {
 	if v.Type() == "bool" {
 		return "true or false"
 	}
-	return "a " + v.Type()
+	return streams.WithArticle(v.Type())
 }
 
 // context is the context the user chose, or the config file's current one, or

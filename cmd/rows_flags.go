@@ -44,7 +44,7 @@ func (f *rowsFlags) registerWhere(cmd *cobra.Command) {
 		fs.Var(&f.tasks, "task", "only this `TASK`: 1_3, or global")
 		fs.Var(&f.partition, "partition", "only these partitions: 0,2-5")
 		fs.StringVar(&f.topic, "topic", "", "read this changelog `TOPIC` as the table it is, instead of a store")
-		f.kafka.register(cmd)
+		f.kafka.registerOptional(cmd)
 	})
 }
 

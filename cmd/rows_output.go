@@ -203,11 +203,19 @@ func (w *rowsOutput) end(res *inspect.RowsResult, note func(string)) error {
 func (w *rowsOutput) counts(res *inspect.RowsResult) error {
 	var b []byte
 	if w.format == formatCSV {
-		b = append(b, "source,rows\n"...)
+		what := "task"
+		if res.Topic != nil {
+			what = "partition"
+		}
+		b = append(append(b, what...), ",rows\n"...)
 	}
 	for _, s := range res.Sources {
 		if w.format == formatCSV {
-			b = appendCSV(b, sourceName(s))
+			name := s.Task
+			if res.Topic != nil {
+				name = sourceName(s)
+			}
+			b = appendCSV(b, name)
 			b = append(strconv.AppendInt(append(b, ','), s.Rows, 10), '\n')
 			continue
 		}

@@ -87,15 +87,15 @@ func (c *configChecker) policy(t *ChangelogTopic) {
 	case kind == "":
 		c.say("cleanup.policy", "", configNote, "the kind of store is not known")
 	case kind.Windowed() && compact && remove:
-		c.say("cleanup.policy", "compact,delete", configOK, "a %s store", kind)
+		c.say("cleanup.policy", "compact,delete", configOK, "%s store", streams.WithArticle(string(kind)))
 	case kind.Windowed() && remove:
 		c.say("cleanup.policy", "compact,delete", configNote, "right for the two stores of a stream-stream join; any other window store keeps superseded rows until retention.ms")
 	case kind.Windowed():
 		c.say("cleanup.policy", "compact,delete", configWrong, "windows never expire in the topic: it grows for ever, and every restore reads it all")
 	case remove:
-		c.say("cleanup.policy", "compact", configWrong, "a %s store loses rows that were not written for retention.ms: they are missing after a restore", kind)
+		c.say("cleanup.policy", "compact", configWrong, "%s store loses rows that were not written for retention.ms: they are missing after a restore", streams.WithArticle(string(kind)))
 	default:
-		c.say("cleanup.policy", "compact", configOK, "a %s store", kind)
+		c.say("cleanup.policy", "compact", configOK, "%s store", streams.WithArticle(string(kind)))
 	}
 }
 

@@ -36,10 +36,10 @@ func (r *Rows) tellKind(ctx context.Context, stores []*Store) error {
 	}
 	r.kind, r.kindWhy = r.o.Kind, "as given"
 	if !r.kind.OnDisk() {
-		return op.Errorf(op.Usage, "a %s store has no rows on disk", r.kind).WithTry("read its changelog with --topic")
+		return op.Errorf(op.Usage, "%s store has no rows on disk", streams.WithArticle(string(r.kind))).WithTry("read its changelog with --topic")
 	}
 	if r.kind.Segmented() != stores[0].Segmented {
-		return op.Errorf(op.Usage, "store %s is not a %s store: its databases do not lie as such a store's", r.name, r.kind)
+		return op.Errorf(op.Usage, "store %s is not %s store: its databases do not lie as such a store's", r.name, streams.WithArticle(string(r.kind)))
 	}
 	if err != nil {
 		return nil // what is wrong with the files is told when they are read

@@ -96,7 +96,7 @@ func OpenDB(dir string) (*DB, error) {
 		case l.foreign:
 			d.readForeign(l)
 		case d.Bare:
-			d.report("MANIFEST", "is missing: "+unknownLive, nil, cureBare)
+			d.report("MANIFEST", "is missing: "+l.unknownLive(), nil, cureBare)
 		default:
 			d.takeManifest(l, v, verr)
 			d.readOptions(l)
@@ -114,6 +114,9 @@ func OpenDB(dir string) (*DB, error) {
 func (d *DB) report(file, what string, err error, cure string) {
 	if errors.Is(err, fs.ErrPermission) {
 		cure = op.TryRights
+	}
+	if errors.Is(err, op.ErrNotRegular) {
+		err = nil // said
 	}
 	d.Problems = append(d.Problems, Problem{File: file, What: what, Err: err, Cure: cure})
 }

@@ -21,11 +21,11 @@ func (d *DB) takeManifest(l *listing, v Version, err error) {
 	tried := ""
 	if name, cerr := readCurrent(d.Dir); cerr == nil && (l.has(name) || l.irregular[name]) {
 		tried = name
-		d.report(name, state(l, name, err)+", and CURRENT names it: "+unknownLive, err, cureRestore)
+		d.report(name, state(l, name, err)+", and CURRENT names it: "+l.unknownLive(), err, cureRestore)
 	} else {
 		d.report("CURRENT", currentState(l, cerr), err, cureRestore)
-		if len(l.manifests) == 0 {
-			d.report("MANIFEST", "is missing: "+unknownLive, nil, cureRestore)
+		if len(l.manifests) == 0 && len(l.irregular) == 0 {
+			d.report("MANIFEST", "is missing: "+l.unknownLive(), nil, cureRestore)
 		}
 	}
 	v, ok := d.otherManifest(l, tried)
@@ -53,7 +53,14 @@ func state(l *listing, name string, err error) string {
 	return "is damaged"
 }
 
-const unknownLive = "which SST files are live, and on which level, is not known; the files themselves can be read"
+// unknownLive is what follows when no MANIFEST can be read.
+func (l *listing) unknownLive() string {
+	s := "which SST files are live, and on which level, is not known"
+	if len(l.tables) > 0 {
+		s += "; the files themselves can be read"
+	}
+	return s
+}
 
 func currentState(l *listing, err error) string {
 	switch size, ok := l.sizes["CURRENT"]; {

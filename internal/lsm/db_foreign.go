@@ -92,16 +92,16 @@ func startsAsManifest(path string) bool {
 func (d *DB) readForeign(l *listing) {
 	d.Remarks = append(d.Remarks, "the files do not have RocksDB's names; what they are follows from their content")
 	if len(l.manifests) == 0 {
-		d.report("MANIFEST", "is missing: "+unknownLive, nil, "look for the files beside these: a checkpoint may keep them in another directory")
+		d.report("MANIFEST", "is missing: "+l.unknownLive(), nil, "look for the files beside these: a checkpoint may keep them in another directory")
 	}
 	if len(l.manifests) > 1 {
-		d.report("MANIFEST", "is there more than once: "+unknownLive+"; the files may be of several databases", nil, "give each database a directory of its own")
+		d.report("MANIFEST", "is there more than once: "+l.unknownLive()+"; the files may be of several databases", nil, "give each database a directory of its own")
 	}
 	if len(l.manifests) == 1 {
 		name := l.manifests[0]
 		v, err := readManifestFile(filepath.Join(d.Dir, name))
 		if err != nil {
-			d.report(name, "is damaged: "+unknownLive, err, cureRestore)
+			d.report(name, "is damaged: "+l.unknownLive(), err, cureRestore)
 		} else {
 			d.setVersion(v)
 			d.nameTables(l)

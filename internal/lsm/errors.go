@@ -19,11 +19,15 @@ func corrupt(file string, offset int64, format string, args ...any) *op.Error {
 	}
 }
 
-// ioError classifies an error of the file system: a missing file is NotFound.
+// ioError classifies an error of the file system: a missing file is NotFound, a
+// pipe in the place of a file Corrupt.
 func ioError(what string, err error) *op.Error {
 	kind := op.Failed
 	if errors.Is(err, fs.ErrNotExist) {
 		kind = op.NotFound
+	}
+	if errors.Is(err, op.ErrNotRegular) {
+		kind = op.Corrupt
 	}
 	return &op.Error{Kind: kind, What: what, Err: err}
 }

@@ -167,6 +167,10 @@ func plain8(s string, a, b byte) bool {
 	return (below|zero(x^ones*uint64(a))|zero(x^ones*uint64(b))|zero(x^ones*0x7f))&high == 0
 }
 
+// AppendSafe appends JSON that somebody else made, so that it may be shown on a
+// terminal: what AppendJSON escapes is escaped.
+func AppendSafe(dst, b []byte) []byte { return appendSafe(dst, b) }
+
 // appendSafe appends JSON, escaping within its strings what is not printable:
 // outside of strings JSON has ASCII only, and no control characters but space.
 func appendSafe(dst, b []byte) []byte {

@@ -50,7 +50,7 @@ const (
 // NewConverter makes a Converter for a store with rows of its own on disk.
 func NewConverter(s Store) (*Converter, error) {
 	if s.Kind == Versioned || !s.Kind.OnDisk() {
-		return nil, op.Errorf(op.Failed, "store %s: a %s store has no record-by-record conversion", s.Name, s.Kind)
+		return nil, op.Errorf(op.Failed, "store %s: %s store has no record-by-record conversion", s.Name, WithArticle(string(s.Kind)))
 	}
 	if err := s.Validate(); err != nil {
 		return nil, err

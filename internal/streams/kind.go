@@ -50,6 +50,15 @@ func ParseKind(s string) (Kind, error) {
 	return "", op.Errorf(op.Usage, "unknown store kind %q", s).WithTry("use one of %s", strings.Join(names, ", "))
 }
 
+// WithArticle puts a or an before the name of a kind, or another word of that
+// sort.
+func WithArticle(word string) string {
+	if word != "" && strings.ContainsRune("aeiou", rune(word[0])) {
+		return "an " + word
+	}
+	return "a " + word
+}
+
 // String is the kind's name.
 func (k Kind) String() string { return string(k) }
 

@@ -177,3 +177,11 @@ func TestVersions(t *testing.T) {
 		t.Error("String or IsZero")
 	}
 }
+
+func TestWithArticle(t *testing.T) {
+	for word, want := range map[string]string{"in-memory": "an in-memory", "kv": "a kv", "unknown": "an unknown", "": "a "} {
+		if got := WithArticle(word); got != want {
+			t.Errorf("%q: %q", word, got)
+		}
+	}
+}

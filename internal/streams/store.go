@@ -75,14 +75,14 @@ func (s Store) Validate() error {
 		return err
 	}
 	if s.Headers && !s.Kind.HasHeaders() {
-		return fail("a %s store has no form with headers", s.Kind)
+		return fail("%s store has no form with headers", WithArticle(string(s.Kind)))
 	}
 	if s.Kind.Windowed() {
 		if s.Retention.Milliseconds() <= 0 {
-			return fail("a %s store needs its retention", s.Kind)
+			return fail("%s store needs its retention", WithArticle(string(s.Kind)))
 		}
 		if s.SegmentInterval.Milliseconds() <= 0 {
-			return fail("a %s store needs its segment interval", s.Kind)
+			return fail("%s store needs its segment interval", WithArticle(string(s.Kind)))
 		}
 	}
 	if s.Kind == Versioned {
