@@ -288,8 +288,8 @@ func TestNotFound(t *testing.T) {
 	if _, err := VerifySST(filepath.Join(dir, "999999.sst")); op.KindOf(err) != op.NotFound {
 		t.Errorf("no file: %v, want not found", err)
 	}
-	if _, err := VerifySST(dir); err == nil || op.KindOf(err) != op.Failed {
-		t.Errorf("a directory: %v, want a failure", err)
+	if _, err := VerifySST(dir); err == nil || op.KindOf(err) != op.Corrupt {
+		t.Errorf("a directory in the place of a file: %v, want corrupt", err)
 	}
 	if _, err := ReadOptions(dir); op.KindOf(err) != op.NotFound {
 		t.Errorf("no OPTIONS: %v, want not found", err)
