@@ -54,6 +54,8 @@ func commands(a *app) []*cobra.Command {
 		newRestore(a),
 		newInspect(a),
 		newCompact(a),
+		newRename(a),
+		newMigrate(a),
 		newGet(a),
 		newScan(a),
 		newSpec(a),

@@ -1,0 +1,359 @@
+package migrate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sstool/internal/kafka"
+	"sstool/internal/op"
+	"sstool/internal/streams"
+)
+
+// MigrationOptions say what a migration moves.
+type MigrationOptions struct {
+	Kind           string // Rename, TopologyMigration, ApplicationChanged
+	OldApp, NewApp string
+	Moves          []StoreMove
+	Topics         []TopicMove // besides the changelogs of the moves
+	StateDir       string      // whose directories are cloned; "": topics only
+	TempDir        string      // for what does not fit memory; "": the system's
+	Ledger         string      // the migration file; "": named after the migration, in LedgerDir
+	LedgerDir      string
+	ClusterID      string // refuse any other cluster
+	// WithRepartition copies repartition topics that hold records the application
+	// has not processed; else they are refused.
+	WithRepartition bool
+	Wait            time.Duration // for members of the group to leave
+	WithACLs        bool          // copy the ACLs that name an old topic
+	Extra           []Step        // after all topics are verified and configured, before Clone
+	Clone           Cloner        // nil: no directories
+	Warnings        []string
+}
+
+// Cloner clones the local directories of a migration.
+type Cloner interface {
+	Plan(ctx context.Context, m *Migration) (*ClonePlan, error)
+	Apply(ctx context.Context, m *Migration, sink op.Sink) error
+	Undo(ctx context.Context, m *Migration, sink op.Sink) error
+	FinishList(ctx context.Context, m *Migration) ([]string, error)
+	Finish(ctx context.Context, m *Migration, sink op.Sink) ([]string, error)
+}
+
+// MigrationPlan is what a migration would do.
+type MigrationPlan struct {
+	Kind        string      `json:"migration"`
+	ID          string      `json:"id"`
+	ClusterID   string      `json:"cluster_id"`
+	OldApp      string      `json:"old_application_id"`
+	NewApp      string      `json:"new_application_id"`
+	File        string      `json:"migration_file"`
+	Resumed     bool        `json:"resumed"`   // an earlier run has begun it
+	Completed   bool        `json:"completed"` // an earlier run has done all of it
+	Moves       []StoreMove `json:"moves"`
+	Topics      []TopicPlan `json:"topics"`
+	Steps       []Step      `json:"steps"`
+	Records     int64       `json:"records"` // at most, to be copied
+	Bytes       *int64      `json:"bytes"`   // to be copied; null: the brokers do not tell
+	Estimate    *Estimate   `json:"estimate"`
+	SpaceNeeded *int64      `json:"broker_space_needed"` // with all replicas; null: not known
+	SpaceFree   *int64      `json:"broker_space_free"`   // of the fullest broker; null: the brokers do not tell
+	Clone       *ClonePlan  `json:"clone"`               // null: no state directory was given
+	Warnings    []string    `json:"warnings"`
+
+	o      MigrationOptions
+	client *kafka.Client
+	m      *Migration
+	run    *running
+	read   []byte // the migration file as it was
+}
+
+// TopicPlan is one topic of a plan.
+type TopicPlan struct {
+	TopicMove
+	PartitionCount int               `json:"partition_count"`
+	Replicas       int               `json:"replication_factor"`
+	Records        int64             `json:"records"` // at most, to be copied
+	Bytes          *int64            `json:"bytes"`   // on the broker; null: it does not tell
+	Drained        bool              `json:"drained"` // nothing to copy: the application creates the new one itself
+	Config         map[string]string `json:"config"`  // explicit settings of the old topic, which the new one gets
+	ACLs           []string          `json:"acls"`    // that name the old topic
+}
+
+// PlanMigration looks at cluster and directories; it changes nothing. All that
+// speaks against the migration is an error.
+func PlanMigration(ctx context.Context, c *kafka.Client, o MigrationOptions, sink op.Sink) (*MigrationPlan, error) {
+	p := &MigrationPlan{Kind: o.Kind, OldApp: o.OldApp, NewApp: o.NewApp, Moves: o.Moves, Topics: []TopicPlan{}, Steps: []Step{}, Warnings: slices.Clone(o.Warnings), o: o, client: c}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	var err error
+	if p.ClusterID, err = c.ClusterID(ctx); err != nil {
+		return nil, err
+	}
+	if err := checkCluster(ctx, c, o.ClusterID); err != nil {
+		return nil, err
+	}
+	moves := p.topicMoves()
+	p.ID = migrationID(o.Kind, p.ClusterID, o.OldApp, o.NewApp, o.Moves, o.Topics)
+	if p.File = o.Ledger; p.File == "" {
+		p.File = filepath.Join(o.LedgerDir, p.ID+".json")
+	}
+	if err := p.resume(); err != nil {
+		return nil, err
+	}
+	if p.m.Completed != nil {
+		p.Resumed, p.Completed = true, true
+		p.steps()
+		for i := range p.Steps {
+			p.Steps[i].Done = true
+		}
+		return p, nil
+	}
+	for _, app := range slices.Compact([]string{o.OldApp, o.NewApp}) {
+		if err := waitIdle(ctx, c, app, o.Wait, sink); err != nil {
+			return nil, err
+		}
+	}
+	all, err := c.Topics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	exists := map[string]*kafka.TopicInfo{}
+	for i := range all {
+		exists[all[i].Name] = &all[i]
+	}
+	for _, t := range moves {
+		if err := p.topic(ctx, t, exists); err != nil {
+			return nil, err
+		}
+	}
+	p.space(ctx)
+	if err := p.estimate(ctx); err != nil {
+		return nil, err
+	}
+	p.steps()
+	if o.Clone != nil {
+		if p.Clone, err = o.Clone.Plan(ctx, p.m); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// check refuses what cannot be meant.
+func (p *MigrationPlan) check() error {
+	o := &p.o
+	if err := cmp.Or(streams.ValidateApplicationID(o.OldApp), streams.ValidateApplicationID(o.NewApp)); err != nil {
+		return err
+	}
+	if len(o.Moves) == 0 && len(o.Topics) == 0 {
+		return op.Errorf(op.Usage, "there is nothing to migrate")
+	}
+	from, to := map[string]string{}, map[string]string{}
+	for i := range o.Moves {
+		m := &o.Moves[i]
+		if err := m.check(); err != nil {
+			return err
+		}
+		if m.OldTopic != m.NewTopic && (m.OldTopic == "" || m.NewTopic == "") {
+			return op.Errorf(op.Usage, "store %q has a changelog under one of its names only", m.OldStore)
+		}
+		key := fmt.Sprint(m.OldStore, " ", sub(m.OldSub))
+		if _, twice := from[key]; twice {
+			return op.Errorf(op.Usage, "store %q is renamed twice", m.OldStore)
+		}
+		from[key] = m.NewStore
+		key = fmt.Sprint(m.NewStore, " ", sub(m.NewSub))
+		if old, twice := to[key]; twice {
+			return op.Errorf(op.Usage, "stores %q and %q would both be called %q", old, m.OldStore, m.NewStore)
+		}
+		to[key] = m.OldStore
+	}
+	return nil
+}
+
+// topicMoves are all topics to be copied, each once: changelogs, then others.
+func (p *MigrationPlan) topicMoves() []TopicMove {
+	var out []TopicMove
+	add := func(t TopicMove) {
+		if t.Old != "" && t.Old != t.New && !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	for _, m := range p.o.Moves {
+		add(TopicMove{Old: m.OldTopic, New: m.NewTopic, Why: ChangelogTopic})
+	}
+	for _, t := range p.o.Topics {
+		add(t)
+	}
+	return out
+}
+
+// resume reads the migration file of an earlier run, or begins a new one.
+func (p *MigrationPlan) resume() error {
+	m, err := ReadMigration(p.File)
+	p.read, _ = os.ReadFile(p.File)
+	switch {
+	case err == nil:
+	case op.KindOf(err) == op.NotFound:
+		p.m = p.fresh()
+		return nil
+	default:
+		return err
+	}
+	switch {
+	case m.ID != p.ID:
+		return op.Errorf(op.Precondition, "%s is the file of another migration (%s of %s)", p.File, m.Kind, m.OldApp).WithTry("give another --ledger FILE")
+	case m.Finished != nil:
+		return op.Errorf(op.Precondition, "this migration was finished before (%s)", p.File).WithTry("move that file away to begin anew")
+	case m.Aborted != nil:
+		p.m = p.fresh()
+		return nil
+	}
+	p.m, p.Resumed = m, true
+	return nil
+}
+
+// fresh is a migration of which nothing is done.
+func (p *MigrationPlan) fresh() *Migration {
+	return &Migration{Format: migrationFormat, Kind: p.Kind, ID: p.ID, ClusterID: p.ClusterID, OldApp: p.OldApp, NewApp: p.NewApp,
+		Moves: p.o.Moves, Topics: []CopiedTopic{}, Done: map[string]time.Time{}}
+}
+
+// topic looks at one topic to be copied.
+func (p *MigrationPlan) topic(ctx context.Context, t TopicMove, exists map[string]*kafka.TopicInfo) error {
+	if !streams.IsInternalTopic(p.OldApp, t.Old) {
+		return op.Errorf(op.Precondition, "topic %q is none that Kafka Streams made for %q: a source topic that serves as changelog belongs to you and is not copied", t.Old, p.OldApp).
+			WithTry("the store reads the same topic under its new name")
+	}
+	info := exists[t.Old]
+	if info == nil {
+		_, err := p.client.Topic(ctx, t.Old)
+		return cmp.Or(err, error(op.Errorf(op.NotFound, "topic %q does not exist", t.Old)))
+	}
+	ends, overrides, err := p.facts(ctx, t)
+	if err != nil {
+		return err
+	}
+	tp := TopicPlan{TopicMove: t, PartitionCount: len(info.Partitions), Config: overrides, ACLs: []string{}}
+	for _, part := range info.Partitions {
+		tp.Replicas = max(tp.Replicas, part.Replicas)
+	}
+	if t.Why != ChangelogTopic && p.Kind != ApplicationChanged {
+		if tp.Drained, err = p.drained(ctx, t.Old, ends); err != nil {
+			return err
+		}
+		if !tp.Drained && !p.o.WithRepartition {
+			return op.Errorf(op.Precondition, "topic %q holds records that the application has not processed", t.Old).
+				WithTry("let the application run until it has processed them and stop it while no input comes, or copy them too: --with-repartition")
+		}
+	}
+	ct := p.m.topic(t.Old)
+	if !tp.Drained {
+		if ct, err = p.copied(t, info, exists[t.New], ends, overrides, tp.Replicas); err != nil {
+			return err
+		}
+		if err := p.collides(t.New, exists); err != nil {
+			return err
+		}
+		for i := range ct.Partitions {
+			old, _ := ct.Partitions[i].Map.End()
+			tp.Records += ct.Partitions[i].End - old
+		}
+		if sizes := p.client.PartitionSizes(ctx, t.Old); len(sizes) == len(info.Partitions) {
+			var n int64
+			for _, s := range sizes {
+				n += s
+			}
+			tp.Bytes = &n
+		}
+	} else if exists[t.New] != nil {
+		p.warn("topic %q is drained and not copied; %q exists already", t.Old, t.New)
+	}
+	acls, err := p.client.TopicACLs(ctx, t.Old)
+	if err != nil {
+		p.warn("the ACLs of %s are not known: %s", t.Old, err)
+	}
+	for _, a := range acls {
+		if a.Topic == t.Old && !a.Prefixed {
+			tp.ACLs = append(tp.ACLs, fmt.Sprintf("%s %s %s from %s on topic %s", strings.ToLower(a.Permission), a.Principal, a.Operation, a.Host, a.Topic))
+		}
+	}
+	p.Topics = append(p.Topics, tp)
+	return nil
+}
+
+// copied is what the migration file says of a topic, or a new entry.
+func (p *MigrationPlan) copied(t TopicMove, info, is *kafka.TopicInfo, ends map[int32]kafka.PartitionOffsets, overrides map[string]string, replicas int) (*CopiedTopic, error) {
+	ct := p.m.topic(t.Old)
+	if ct == nil {
+		if is != nil {
+			return nil, p.taken(t.New)
+		}
+		p.m.Topics = append(p.m.Topics, CopiedTopic{TopicMove: t, OldID: topicID(info.ID), Replicas: replicas, Overrides: overrides})
+		ct = &p.m.Topics[len(p.m.Topics)-1]
+		for i := range info.Partitions {
+			e := ends[int32(i)]
+			ct.Partitions = append(ct.Partitions, CopiedPartition{Partition: int32(i), End: e.End, Map: NewOffsetMap(e.Start)})
+		}
+		return ct, nil
+	}
+	switch {
+	case ct.New != t.New:
+		return nil, op.Errorf(op.Precondition, "%s copies %q to %q, not to %q", p.File, t.Old, ct.New, t.New)
+	case ct.OldID != topicID(info.ID):
+		return nil, op.Errorf(op.Precondition, "topic %q was deleted and made anew since this migration was begun", t.Old).WithTry("sstool migrate abort %s", p.File)
+	case len(ct.Partitions) != len(info.Partitions):
+		return nil, op.Errorf(op.Precondition, "topic %q has %d partitions, %d when this migration was begun", t.Old, len(info.Partitions), len(ct.Partitions)).WithTry("sstool migrate abort %s", p.File)
+	case is == nil && ct.NewID != "":
+		return nil, op.Errorf(op.Precondition, "the copy %q, which this migration made, was deleted meanwhile", t.New).WithTry("sstool migrate abort %s", p.File)
+	case is != nil && ct.NewID != "" && ct.NewID != topicID(is.ID):
+		return nil, p.taken(t.New)
+	}
+	// What has come since is copied as well, unless the copy is in use already.
+	for i := range ct.Partitions {
+		cp := &ct.Partitions[i]
+		if end := ends[cp.Partition].End; end != cp.End {
+			if end < cp.End || p.m.done("configure:"+t.New) {
+				return nil, errMoved(t.Old, cp.Partition, cp.End, end).WithTry("sstool migrate abort %s removes the copies, then run this again", p.File)
+			}
+			cp.End = end
+			delete(p.m.Done, "copy:"+t.New)
+			delete(p.m.Done, "verify:"+t.New)
+		}
+	}
+	ct.Overrides = overrides
+	return ct, nil
+}
+
+func (p *MigrationPlan) taken(topic string) error {
+	return op.Errorf(op.Precondition, "topic %q exists already, and this migration did not make it", topic).
+		WithTry("choose a name that is free (sstool lint says which names collide); if an earlier run made it, give its --ledger FILE")
+}
+
+// collides refuses a name that differs from an existing one in '.' and '_'
+// only: the brokers do.
+func (p *MigrationPlan) collides(name string, exists map[string]*kafka.TopicInfo) error {
+	plain := func(s string) string { return strings.ReplaceAll(s, ".", "_") }
+	if !strings.ContainsAny(name, "._") {
+		return nil
+	}
+	for other := range exists {
+		if other != name && plain(other) == plain(name) {
+			return op.Errorf(op.Precondition, "topic %q cannot be created beside %q: brokers take '.' and '_' for the same", name, other)
+		}
+	}
+	return nil
+}
+
+func (p *MigrationPlan) warn(format string, args ...any) {
+	if w := fmt.Sprintf(format, args...); !slices.Contains(p.Warnings, w) {
+		p.Warnings = append(p.Warnings, w)
+	}
+}
