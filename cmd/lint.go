@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sstool/inspect/lint"
+	"sstool/internal/kafka"
 	"sstool/internal/op"
 )
 
@@ -23,7 +24,9 @@ FILE holds the text of Topology#describe(), in any wrapping that people have it 
 (logs, comments, JSON of Spring's actuator); - is stdin. APP=FILE says whose it is;
 several are also compared with each other. Nothing else is read unless it is asked
 for on the command line: --bootstrap-server (or --context) compares with the topics
-of a cluster, --state-dir with the stores on disk.
+of a cluster, --state-dir with the stores on disk. Without FILE, a cluster and
+--application-id judge what the brokers hold of an application that runs with
+group.protocol=streams.
 
 Rules, severities, ignores and a naming convention are set in .sstool-lint.yaml, in
 the directory of FILE or above it. --explain RULE says what a rule is about.`
@@ -38,6 +41,9 @@ const lintExample = `  sstool lint topology.txt --application-id orders
 
   # Against what runs: existing topics, partition counts, directories.
   sstool lint topology.txt --application-id orders --bootstrap-server localhost:9092 --state-dir /var/lib/kafka-streams
+
+  # What the brokers hold of a running application with group.protocol=streams.
+  sstool lint --application-id orders --bootstrap-server localhost:9092
 
   sstool lint --explain C8`
 
@@ -67,18 +73,18 @@ type lintFlags struct {
 func newLint(a *app) *cobra.Command {
 	var f lintFlags
 	cmd := &cobra.Command{
-		Use:     "lint [APP=]FILE…",
+		Use:     "lint [[APP=]FILE…]",
 		Short:   "judge names and topologies before they are deployed",
 		Long:    lintLong,
 		Example: lintExample,
 		Annotations: exits([]exit{
 			{0, "nothing as severe as --fail-on"}, {1, "failed"}, {2, "wrong flags, or a text, configuration or baseline that cannot be used"},
-			{3, "findings as severe as --fail-on"}, {10, "no such file or directory"}, {13, "Kafka unreachable or access denied"}, {14, "the cluster id differs"},
+			{3, "findings as severe as --fail-on"}, {10, "no such file, directory or group"}, {13, "Kafka unreachable or access denied"}, {14, "the cluster id differs, or the brokers hold no topology of the group"},
 		}),
 		Args: cobra.ArbitraryArgs,
 	}
 	section(cmd, "What is judged", func(fs *pflag.FlagSet) {
-		fs.StringVar(&f.appID, "application-id", "", "application.id of the one FILE, `ID`")
+		fs.StringVar(&f.appID, "application-id", "", "application.id of the one FILE, or of the group whose topology brokers hold, `ID`")
 		fs.BoolVar(&f.fromLog, "from-log", false, "FILE is a log: lines around topologies are not reported")
 		fs.BoolVar(&f.all, "all", false, "all topologies of a FILE that has several (default the last)")
 	})
@@ -212,10 +218,28 @@ func (a *app) lintOptions(ctx context.Context, f *lintFlags, args []string, warn
 			return nil, err
 		}
 	}
-	if o.Inputs, err = a.lintInputs(f, args); err != nil {
+	asks := a.asksCluster(&f.kafka)
+	if len(args) > 0 || !asks {
+		o.Inputs, err = a.lintInputs(f, args)
+	} else {
+		err = whoseTopology(f.appID)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return o, a.lintFacts(ctx, f, o, warn)
+	var client *kafka.Client
+	if asks {
+		if client, err = f.kafka.open(ctx, warn); err != nil {
+			return nil, err
+		}
+		defer client.Close()
+	}
+	if len(args) == 0 {
+		if o.Inputs, err = a.lintHeld(ctx, f, client); err != nil {
+			return nil, err
+		}
+	}
+	return o, a.lintFacts(ctx, f, client, o, warn)
 }
 
 func readBaseline(path string) (*lint.Baseline, error) {

@@ -11,24 +11,23 @@ import (
 
 	"sstool/inspect"
 	"sstool/inspect/lint"
+	"sstool/internal/kafka"
 	"sstool/internal/op"
 	"sstool/internal/topology"
 )
 
-// lintFacts asks what was asked for on the command line: a linter that talks
-// to a cluster because of an environment or a context would surprise in CI.
-func (a *app) lintFacts(ctx context.Context, f *lintFlags, o *lint.Options, warn func(string)) error {
-	cluster := a.given["bootstrap-server"] || a.given["command-config"] || a.given["context"] && (f.kafka.bootstrap != "" || f.kafka.commandConfig != "")
+// lintFacts collects what was asked for; client is nil without a cluster.
+func (a *app) lintFacts(ctx context.Context, f *lintFlags, client *kafka.Client, o *lint.Options, warn func(string)) error {
 	switch {
-	case cluster && f.partitions != "":
+	case client != nil && f.partitions != "":
 		return op.Errorf(op.Usage, "--topic-partitions and a cluster both tell partition counts").WithTry("give one of them")
 	case f.partitions != "":
 		var err error
 		if o.Facts, err = readPartitions(f.partitions); err != nil {
 			return err
 		}
-	case cluster:
-		if err := f.askCluster(ctx, o, warn); err != nil {
+	case client != nil:
+		if err := f.askCluster(ctx, client, o, warn); err != nil {
 			return err
 		}
 	case f.sampleKeys.set:
@@ -85,12 +84,7 @@ func readPartitions(path string) (*lint.Facts, error) {
 
 // askCluster collects topics, the configuration of those that matter, the
 // groups, and with --sample-keys the keys of the sources.
-func (f *lintFlags) askCluster(ctx context.Context, o *lint.Options, warn func(string)) error {
-	client, err := f.kafka.open(ctx, warn)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
+func (f *lintFlags) askCluster(ctx context.Context, client *kafka.Client, o *lint.Options, warn func(string)) error {
 	topics, err := client.Topics(ctx)
 	if err != nil {
 		return err

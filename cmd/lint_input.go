@@ -2,12 +2,14 @@ package cmd
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"sstool/inspect/lint"
+	"sstool/internal/kafka"
 	"sstool/internal/op"
 	"sstool/internal/topology"
 )
@@ -16,7 +18,7 @@ import (
 func (a *app) lintInputs(f *lintFlags, args []string) ([]lint.Input, error) {
 	if len(args) == 0 {
 		return nil, op.Errorf(op.Usage, "no topology to judge").
-			WithTry("sstool lint FILE with the text of topology.describe(), or - for stdin")
+			WithTry("sstool lint FILE with the text of topology.describe(), or - for stdin; or --bootstrap-server and --application-id without FILE: what brokers hold of an application with group.protocol=streams")
 	}
 	if f.appID != "" && len(args) > 1 && a.given["application-id"] {
 		return nil, op.Errorf(op.Usage, "--application-id is of one FILE, and there are %d", len(args)).WithTry("name each one's: %s=%s …", f.appID, args[0])
@@ -46,6 +48,23 @@ func (a *app) lintInputs(f *lintFlags, args []string) ([]lint.Input, error) {
 		out = append(out, lint.Input{AppID: cmp.Or(src.ApplicationID, appID), File: filepath.ToSlash(m.File), Topologies: m.Topologies, Problems: m.Problems, Config: c})
 	}
 	return out, nil
+}
+
+// lintHeld is what brokers hold of one application.
+func (a *app) lintHeld(ctx context.Context, f *lintFlags, client *kafka.Client) ([]lint.Input, error) {
+	m, err := client.StreamsTopology(ctx, f.appID)
+	if err != nil {
+		return nil, err
+	}
+	configs := lintConfigs{explicit: f.config, found: map[string]*lint.Config{}}
+	c, err := configs.of("-")
+	if err != nil {
+		return nil, err
+	}
+	if f.optimization.value != "" {
+		c = withOptimization(c, f.optimization.value)
+	}
+	return []lint.Input{{AppID: f.appID, File: m.File, Topologies: m.Topologies, Problems: m.Problems, Config: c}}, nil
 }
 
 // withOptimization is a copy of a configuration in which a flag has its say.

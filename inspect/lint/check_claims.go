@@ -36,7 +36,7 @@ func (v *view) claims() []claim {
 	var out []claim
 	seen := map[string]bool{}
 	for _, s := range v.stores {
-		if !s.Global && !seen[s.Name] {
+		if !s.Global && !seen[s.Name] && !v.restoredFromSource(s.Name) {
 			seen[s.Name] = true
 			out = append(out, claim{v: v, topic: v.changelog(s.Name), kind: kindChangelog, subject: s.Name, line: s.Line})
 		}

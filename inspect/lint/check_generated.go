@@ -86,7 +86,7 @@ func (r *run) shifts(v *view) {
 // checkTraps is N1, N2 and N3: things that look named.
 func (r *run) checkTraps() {
 	for _, v := range r.views {
-		if v.ksql {
+		if v.ksql || v.t.Partial {
 			continue
 		}
 		joins := map[string]bool{}

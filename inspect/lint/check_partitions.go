@@ -193,8 +193,28 @@ func (r *run) repartitionPartitions(v *view, f *flow) {
 			}
 		}
 	}
-	r.report(v, "P3", f.line, f.kind, f.name, "repartition topic %s has %d partitions, what feeds it has %d tasks (topic %s): Kafka Streams stops unless withNumberOfPartitions(%d) is in the code",
+	t := r.report(v, "P3", f.line, f.kind, f.name, "repartition topic %s has %d partitions, what feeds it has %d tasks (topic %s): Kafka Streams stops unless withNumberOfPartitions(%d) is in the code",
 		v.topic(f), have, want, widest, have)
+	if v.ofRepartition(f) {
+		t.Severity = Info
+	}
+}
+
+// ofRepartition says whether a repartition topic is that of repartition(),
+// whose number of partitions can be set: groupings, joins and toTable() have
+// their store right behind theirs.
+func (v *view) ofRepartition(f *flow) bool {
+	if f.generated && f.gen.word() == "REPARTITION" {
+		return true
+	}
+	for _, src := range f.sources {
+		for _, name := range src.Next {
+			if n := v.index[name]; n == nil || len(n.Stores) > 0 {
+				return false
+			}
+		}
+	}
+	return !v.t.Edgeless
 }
 
 // missingTopics is P4.

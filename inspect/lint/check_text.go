@@ -6,7 +6,8 @@ import (
 	"sstool/internal/topology"
 )
 
-// checkText reports what the parser found odd: I1 and I2.
+// checkText reports what the parser found odd, and what is missing: I1, I2
+// and I4.
 func (r *run) checkText() {
 	for i := range r.o.Inputs {
 		in := &r.o.Inputs[i]
@@ -15,6 +16,8 @@ func (r *run) checkText() {
 			switch p.Kind {
 			case topology.UnparsedLine:
 				r.report(v, "I1", p.Line, kindText, p.Text, "not understood: %s", quote(p.Text))
+			case topology.NoNodes:
+				r.report(v, "I4", p.Line, kindApplication, in.AppID, "%s", p.Message)
 			default:
 				f := r.report(v, "I2", p.Line, kindText, string(p.Kind), "%s", p.Message)
 				f.Others = append(f.Others, Place{in.File, p.Line, p.Message})

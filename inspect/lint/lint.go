@@ -265,7 +265,9 @@ func (r *run) applications() []Application {
 					continue
 				}
 				a.Stores = append(a.Stores, s.Name)
-				a.Changelogs = append(a.Changelogs, v.changelog(s.Name))
+				if !v.restoredFromSource(s.Name) {
+					a.Changelogs = append(a.Changelogs, v.changelog(s.Name))
+				}
 			}
 			for _, f := range v.topics {
 				if f.internal() {

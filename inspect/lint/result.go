@@ -28,7 +28,7 @@ type Application struct {
 	Nodes         int      `json:"nodes"`
 	Stores        []string `json:"stores"`
 	GlobalStores  []string `json:"global_stores"`
-	Changelogs    []string `json:"changelogs"`      // of logged stores; which stores are logged the text does not tell
+	Changelogs    []string `json:"changelogs"`      // of stores that are logged, which the text does not tell; none of tables restored from their topic
 	Internal      []string `json:"internal_topics"` // repartition and foreign-key topics
 	Generated     int      `json:"generated_names"`
 }

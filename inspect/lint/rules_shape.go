@@ -92,5 +92,11 @@ func stateRules() []Rule {
 			Why:   "An ignore that no finding needs hides the next one that would match it. One that has expired is no longer applied.",
 			Fix:   "Delete it from .sstool-lint.yaml, or renew its date with a reason.",
 			Bad:   `ignore: [{rule: C8, name: old-store, reason: "renamed in May", expires: 2024-06-01}]`},
+		{ID: "I4", Name: "incomplete-topology", Severity: Warning,
+			Title: "the topology was judged without its nodes",
+			Why: "Brokers hold what they need to assign tasks of an application with group.protocol=streams: the topics of each sub-topology and its changelogs. Processors, arrows, global stores and stores without a changelog of their own are not among it, " +
+				"so that rules about them say nothing: that is not a clean bill.",
+			Fix: "Give the text of Topology#describe(). Brokers of Kafka 4.4 keep it when group.streams.topology.description.plugin.class is set (KIP-1331).",
+			Bad: `sstool lint --application-id orders --bootstrap-server localhost:9092`, Good: `sstool lint topology.txt --application-id orders --bootstrap-server localhost:9092`},
 	}
 }

@@ -112,34 +112,13 @@ func (c *Client) consumerGroup(ctx context.Context, id string) (string, int, err
 	return g.State, len(g.Members), kerr.ErrorForCode(g.ErrorCode)
 }
 
-// streamsGroup asks with StreamsGroupDescribe (KIP-1071), which franz-go does
-// not route to the coordinator.
+// streamsGroup asks with StreamsGroupDescribe (KIP-1071).
 func (c *Client) streamsGroup(ctx context.Context, id string) (string, int, error) {
-	find := kmsg.NewPtrFindCoordinatorRequest()
-	find.CoordinatorKey, find.CoordinatorKeys = id, []string{id}
-	fr, err := find.RequestWith(ctx, c.cl)
+	g, err := c.describeStreamsGroup(ctx, id, false)
 	if err != nil {
 		return "", 0, err
 	}
-	node, code := fr.NodeID, fr.ErrorCode
-	if len(fr.Coordinators) > 0 {
-		node, code = fr.Coordinators[0].NodeID, fr.Coordinators[0].ErrorCode
-	}
-	if err := kerr.ErrorForCode(code); err != nil {
-		return "", 0, err
-	}
-	req := kmsg.NewPtrStreamsGroupDescribeRequest()
-	req.Groups = []string{id}
-	kresp, err := c.cl.Broker(int(node)).RetriableRequest(ctx, req)
-	if err != nil {
-		return "", 0, err
-	}
-	resp := kresp.(*kmsg.StreamsGroupDescribeResponse)
-	if len(resp.Groups) != 1 {
-		return "", 0, kerr.GroupIDNotFound
-	}
-	g := &resp.Groups[0]
-	return g.State, len(g.Members), kerr.ErrorForCode(g.ErrorCode)
+	return g.State, len(g.Members), nil
 }
 
 // unsupported tells that a broker does not know a request or refuses its kind.

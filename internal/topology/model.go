@@ -25,6 +25,7 @@ const (
 	Contradiction ProblemKind = "contradicting-edges" // "-->" and "<--" disagree; "-->" is in the model
 	NoEdges       ProblemKind = "no-edges"            // the text has nodes but no arrows
 	Loose         ProblemKind = "loose-topic"         // a repartition topic with a writer only, or a reader only
+	NoNodes       ProblemKind = "no-nodes"            // brokers hold only what they need (Topology.Partial)
 	Incomplete    ProblemKind = "incomplete"          // an earlier topology of a log is cut off; it is not in the model
 )
 
@@ -49,6 +50,7 @@ type Topology struct {
 	Line          int    // of "Topologies:", or of what stands there instead
 	Print         int    // topologies with the same number came out of one describe(), or one JSON array
 	Edgeless      bool   // the text had no arrows: Next and Prev are unknown
+	Partial       bool   // nodes stand for what brokers do not hold: only topics, and stores with a changelog, are real
 	Subtopologies []Subtopology
 }
 

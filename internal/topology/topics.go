@@ -82,7 +82,8 @@ func (t *Topology) InternalTopics(appID string) []InternalTopic {
 
 // sourceTables are the stores of table(topic), with the topic: a table source
 // below a source of one topic of the application's own. Consumed.as("x") calls
-// the two x and x-table-source (KI/InternalStreamsBuilder.table).
+// the two x-source and x, once x and x-table-source
+// (KI/InternalStreamsBuilder.table).
 func (t *Topology) sourceTables() map[string]string {
 	out := map[string]string{}
 	index := t.Index()
@@ -92,7 +93,7 @@ func (t *Topology) sourceTables() map[string]string {
 		}
 		op, _ := OperatorOf(n.Name)
 		src := index[n.Prev[0]]
-		if src == nil || op.Name != "KTABLE-SOURCE" && n.Name != src.Name+"-table-source" {
+		if src == nil || op.Name != "KTABLE-SOURCE" && src.Name != n.Name+"-source" && n.Name != src.Name+"-table-source" {
 			continue
 		}
 		if src.Kind == Source && len(src.Topics) == 1 && internalKind(src.Topics[0]) == "" {

@@ -262,6 +262,25 @@ func (h *Harness) Describe(ctx context.Context, a App) (string, error) {
 	return text, h.session.do(ctx, &text, "describe", a.args()...)
 }
 
+// Described is what describe() prints, beside what Java's TopologyDescription
+// says of the same topology, as JSON.
+type Described struct {
+	Text    string
+	Objects json.RawMessage
+}
+
+// Described describes the application's topology in both ways.
+func (h *Harness) Described(ctx context.Context, a App) (Described, error) {
+	var d Described
+	return d, h.session.do(ctx, &d, "described", a.args()...)
+}
+
+// End stops an application that was started, without waiting for its input.
+func (h *Harness) End(ctx context.Context, a App) error {
+	var reply struct{ Kafka string }
+	return h.session.do(ctx, &reply, "close", a.args()...)
+}
+
 // ClusterID connects with a Java client properties file, as Kafka's own tools
 // would, and returns the cluster's id.
 func (h *Harness) ClusterID(ctx context.Context, commandConfig string) (string, error) {

@@ -224,3 +224,29 @@ func withAdmin(bootstrap string, do func(*kadm.Client) error) error {
 	defer client.Close()
 	return do(kadm.NewClient(client))
 }
+
+// AddPartitions raises a topic's number of partitions to n.
+func AddPartitions(ctx context.Context, bootstrap, topic string, n int) error {
+	return withAdmin(bootstrap, func(admin *kadm.Client) error {
+		responses, err := admin.UpdatePartitions(ctx, n, topic)
+		if err != nil {
+			return err
+		}
+		return responses.Error()
+	})
+}
+
+// TopicNames lists the topics whose names have the prefix.
+func TopicNames(ctx context.Context, bootstrap, prefix string) ([]string, error) {
+	var out []string
+	err := withAdmin(bootstrap, func(admin *kadm.Client) error {
+		topics, err := admin.ListTopics(ctx)
+		for _, name := range topics.Names() {
+			if strings.HasPrefix(name, prefix) {
+				out = append(out, name)
+			}
+		}
+		return err
+	})
+	return out, err
+}

@@ -8,11 +8,13 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.errors.TopicExistsException;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 import org.apache.kafka.common.serialization.StringSerializer;
 import world.profiles.Profile;
 
@@ -110,6 +112,22 @@ final class Input {
             throw e;
           }
         }
+      }
+      awaitTopics(admin, topics.stream().map(NewTopic::name).collect(Collectors.toList()));
+    }
+  }
+
+  /** The controller has made the topics; a broker that is busy hears of them later, and the application asks it. */
+  private static void awaitTopics(Admin admin, List<String> names) throws Exception {
+    for (int attempt = 0; ; attempt++) {
+      try {
+        admin.describeTopics(names).allTopicNames().get();
+        return;
+      } catch (ExecutionException e) {
+        if (!(e.getCause() instanceof UnknownTopicOrPartitionException) || attempt == 200) {
+          throw e;
+        }
+        Thread.sleep(50);
       }
     }
   }

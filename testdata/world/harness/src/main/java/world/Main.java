@@ -22,7 +22,8 @@ import org.apache.kafka.clients.admin.Admin;
  *   <li>{@code start}, {@code feed} with {@code --records --first --base-ts --step-ms}, {@code stop}: an application that runs meanwhile
  *   <li>{@code handoff} starts on the directory as it is and reports what was restored and what the stores answer
  *   <li>{@code restore} wipes the directory first: the application's own restore
- *   <li>{@code describe} prints the topology
+ *   <li>{@code close} stops an application that was started, without waiting for its input
+ *   <li>{@code describe} prints the topology, {@code described} its objects beside it
  *   <li>{@code dump-rows} writes every row below {@code --state} to {@code --out}, as {@link RowDump} says
  *   <li>{@code restore-time} is the benchmark of {@link RestoreTime}
  *   <li>{@code cluster-id} connects with the client properties file {@code --command-config}
@@ -58,6 +59,10 @@ public final class Main {
         return Json.write(Handoff.run(args, true));
       case "describe":
         return Json.write(new App(args).describe());
+      case "described":
+        return Json.write(Described.of(new App(args).topology));
+      case "close":
+        return Json.write(Running.close(args));
       case "dump-rows":
         return Json.write(RowDump.run(args.path("state"), args.path("out")));
       case "restore-time":

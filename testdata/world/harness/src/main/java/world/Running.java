@@ -48,4 +48,10 @@ final class Running {
     report.put("stores", stores);
     return report;
   }
+
+  /** Stops an application without waiting for its input. */
+  static Map<String, Object> close(Args args) {
+    APPS.remove(args.get("app")).close();
+    return Map.of("kafka", App.version());
+  }
 }

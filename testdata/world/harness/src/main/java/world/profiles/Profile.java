@@ -101,6 +101,9 @@ public abstract class Profile {
       case "opt":
         return new Optimized();
       default:
+        if (name.startsWith("op-")) {
+          return new Operators(name);
+        }
         throw new IllegalArgumentException("unknown profile " + name);
     }
   }

@@ -1,0 +1,163 @@
+package lint_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sstool/cmd"
+	"sstool/inspect/lint"
+	"sstool/internal/topology"
+	"sstool/internal/worldtest"
+)
+
+// TestRealOperators is the proof on the real thing, for topologies of every
+// operator: what describe() prints parses to what TopologyDescription says,
+// object by object; the topics that lint derives are those that the running
+// application makes, exactly; and lint finds nothing wrong with what runs.
+func TestRealOperators(t *testing.T) {
+	worldtest.Require(t)
+	b := worldtest.StartBroker(t, worldtest.Options{})
+	versions, full := []string{worldtest.Newest}, os.Getenv("SSTOOL_MATRIX") == "full"
+	if full {
+		versions = worldtest.Versions()
+	}
+	for i, v := range versions {
+		t.Run(v, func(t *testing.T) {
+			h := worldtest.Streams(t, v)
+			var wg sync.WaitGroup
+			defer wg.Wait()
+			sem := make(chan struct{}, 6) // applications mostly wait
+			for j, o := range worldtest.Operators() {
+				wg.Go(func() {
+					sem <- struct{}{}
+					defer func() { <-sem }()
+					app := o.App(fmt.Sprintf("app%d%02d", i, j), b.Bootstrap, t.TempDir())
+					// With names and optimised, or neither: every name is seen, in half the time.
+					start := !o.Odd && (full || o.Optimized() == strings.Contains(o.Profile, "-named"))
+					t.Run(o.Name, func(t *testing.T) { realOperator(t, h, o, app, start) })
+				})
+			}
+		})
+	}
+}
+
+func realOperator(t *testing.T, h *worldtest.Harness, o worldtest.Operator, app worldtest.App, start bool) {
+	ctx := context.Background()
+	d, err := h.Described(ctx, app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameObjects(t, d)
+	if !start {
+		return
+	}
+	if err := h.Start(ctx, app); err != nil {
+		t.Fatal(err)
+	}
+	names, err := worldtest.TopicNames(ctx, app.Bootstrap, app.ID+"-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	users := []string{app.ID + "-out"}
+	for _, in := range o.Inputs {
+		users = append(users, app.ID+"-"+in)
+	}
+	want := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(users, name) })
+	optimization := o.Settings["topology.optimization"]
+	res := runLint(t, d.Text, app.ID, "--bootstrap-server", app.Bootstrap, "--state-dir", app.StateDir, "--topology-optimization", optimization)
+	got := slices.Concat(res.Applications[0].Changelogs, res.Applications[0].Internal)
+	for _, store := range o.Unlogged {
+		want = append(want, app.ID+"-"+store+"-changelog")
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("derived\n  %s\nreal\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+	for _, f := range res.Findings {
+		// Outputs that nobody writes to do not exist yet; that withNumberOfPartitions was called is no more than noted.
+		if strings.ContainsAny(f.Rule[:1], "PSI") && !strings.Contains(f.Message, "output topic") && f.Severity != lint.Info || f.Rule[0] == 'C' && f.Rule != "C8" && f.Rule != "C11" {
+			t.Errorf("about an application that runs: %s %s %s", f.Severity, f.Rule, f.Message)
+		}
+	}
+	if err := h.End(ctx, app); err != nil {
+		t.Error(err)
+	}
+}
+
+// sameObjects compares the parsed text with Java's objects.
+func sameObjects(t *testing.T, d worldtest.Described) {
+	t.Helper()
+	var objects []topology.Subtopology
+	if err := json.Unmarshal(d.Objects, &objects); err != nil {
+		t.Fatal(err)
+	}
+	m, err := topology.ParseText(d.Text, topology.Options{})
+	if err != nil || len(m.Problems) > 0 || len(m.Topologies) != 1 {
+		t.Fatalf("%v, %+v", err, m)
+	}
+	got := map[string]topology.Node{}
+	ids := map[string]string{}
+	for s, n := range m.Topologies[0].All() {
+		n.Line, n.NextLine, n.PrevLine = 0, 0, 0
+		got[n.Name], ids[n.Name] = *n, fmt.Sprint(s.ID, s.Global)
+	}
+	count := 0
+	for _, s := range objects {
+		for _, n := range s.Nodes {
+			count++
+			for _, list := range []*[]string{&n.Topics, &n.Stores, &n.Next, &n.Prev} {
+				if len(*list) == 0 {
+					*list = nil
+				}
+			}
+			if !reflect.DeepEqual(got[n.Name], n) || ids[n.Name] != fmt.Sprint(s.ID, s.Global) {
+				t.Errorf("sub-topology %s: %+v, in Java %d: %+v", ids[n.Name], got[n.Name], s.ID, n)
+			}
+		}
+	}
+	if count != len(got) || len(m.Topologies[0].Subtopologies) != len(objects) {
+		t.Errorf("%d nodes, in Java %d", len(got), count)
+	}
+}
+
+// runLint is the command, on a text in a file; "" for no text.
+func runLint(t *testing.T, text, appID string, args ...string) lint.Result {
+	t.Helper()
+	out, _ := runCommand(t, text, append([]string{"lint", "--application-id", appID, "-o", "json", "--fail-on", "never"}, args...)...)
+	var res lint.Result
+	if err := json.Unmarshal([]byte(out), &res); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return res
+}
+
+// runCommand is sstool; a text is its last argument, in a file.
+func runCommand(t *testing.T, text string, args ...string) (stdout string, code int) {
+	t.Helper()
+	if text != "" {
+		file := filepath.Join(t.TempDir(), "topology.txt")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, file)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var out, diag bytes.Buffer
+	code = cmd.Run(ctx, args, cmd.IO{In: strings.NewReader(""), Out: &out, Err: &diag, Env: func(string) (string, bool) { return "", false }})
+	if code != 0 && code != 3 {
+		t.Fatalf("sstool %s: exit code %d\n%s", strings.Join(args, " "), code, diag.String())
+	}
+	return out.String(), code
+}
