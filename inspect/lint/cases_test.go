@@ -73,7 +73,7 @@ func ruleCases(t *testing.T) []ruleCase {
 		{"C2", "stores", in("a > p[per.user] > q[per_user]"), []string{"error per_user"}, "differs only in '.' and '_'"},
 		{"C2", "without an application id", Options{Inputs: []Input{input(t, "", chain("a > p[per.user] > q[per_user]"))}}, []string{"error per_user"}, ""},
 		{"C2", "with a topic that exists", facts(in("a > p[per.user]"), map[string]Topic{"a": n(1), "orders-per_user-changelog": n(1)}), []string{"error per.user"}, "which exists"},
-		{"C2", "two applications", apps("a.b", chain("x > p[t]"), "a_b", chain("x > p[t]")), []string{"error t"}, ""},
+		{"C2", "two applications", apps("a.b", chain("x > p[t]"), "a_b", chain("x > p[t]")), []string{"error a.t"}, ""},
 		{"C2", "the changelog itself exists", facts(in("a > p[per.user]"), map[string]Topic{"a": n(1), "orders-per.user-changelog": n(1)}), nil, ""},
 		{"C2", "other letters", in("a > p[per.user] > q[per.users]"), nil, ""},
 
@@ -225,8 +225,41 @@ func ruleCases(t *testing.T) []ruleCase {
 
 		{"I3", "expired", conf(Options{Inputs: in("a > p[store1]").Inputs, Now: date("2026-06-10")}, Config{Ignores: []Ignore{{Rule: "W1", Reason: "soon", Expires: date("2026-06-01")}}}), []string{"warning W1"}, "expired on 2026-06-01"},
 		{"I3", "needed", conf(in("a > p[store1]"), Config{Ignores: []Ignore{{Rule: "W1", Reason: "soon"}}}), nil, ""},
+
+		{"I4", "brokers without nodes", held(t, topology.Held{Partial: "no plugin", Subtopologies: []topology.HeldSubtopology{
+			{ID: "0", Sources: []string{"clicks"}, Changelogs: []string{"orders-totals-changelog"}},
+		}}), []string{"warning orders"}, "no processors and arrows"},
+		{"I4", "brokers with nodes", held(t, topology.Held{Subtopologies: []topology.HeldSubtopology{
+			{ID: "0", Nodes: []topology.Node{{Kind: topology.Source, Name: "s", Topics: []string{"clicks"}}}},
+		}}), nil, ""},
+		// What stands for nodes is nothing to judge; stores and topics are.
+		{"C8", "brokers without nodes", held(t, partial), []string{"error KSTREAM-AGGREGATE-STATE-STORE-0000000002"}, "orders-KSTREAM-AGGREGATE-STATE-STORE-0000000002-changelog"},
+		{"N1", "brokers without nodes", held(t, partial), nil, ""},
+		{"P1", "brokers without nodes", facts(held(t, partial), map[string]Topic{"clicks": n(2), "users": n(3), "orders-KSTREAM-AGGREGATE-STATE-STORE-0000000002-changelog": n(3)}), nil, ""},
+		{"P2", "brokers without nodes", facts(held(t, partial), map[string]Topic{"clicks": n(2), "users": n(3), "orders-KSTREAM-AGGREGATE-STATE-STORE-0000000002-changelog": n(2)}), []string{"error KSTREAM-AGGREGATE-STATE-STORE-0000000002"}, "2 partitions, sub-topology 0 has 3 tasks"},
+		{"S1", "brokers without nodes know no unlogged store", dirs(held(t, partial), Dir{AppID: "orders", Task: "0_0", Name: "unlogged"}), nil, ""},
+		{"S1", "with the optimisation a table has no changelog", conf(facts(in("a > KTABLE-SOURCE-0000000001[a-STATE-STORE-0000000000]"), map[string]Topic{"a": n(1)}), Config{Optimization: "all"}), nil, ""},
+		{"C2", "with the optimisation a table has no changelog", conf(facts(in("a > KTABLE-SOURCE-0000000001[a.t]"), map[string]Topic{"a": n(1), "orders-a_t-changelog": n(1)}), Config{Optimization: "all"}), nil, ""},
+		{"C2", "without it, it has one", conf(facts(in("a > KTABLE-SOURCE-0000000001[a.t]"), map[string]Topic{"a": n(1), "orders-a_t-changelog": n(1)}), Config{Optimization: "none"}), []string{"error a.t"}, ""},
+		{"P3", "repartition() may set a number", facts(in("a > (x-repartition)", "x-repartition > p > (out)"), map[string]Topic{"a": n(2), "orders-x-repartition": n(4), "out": n(1)}), []string{"info x-repartition"}, ""},
+		{"P3", "a grouping may not", facts(in("a > (x-repartition)", "x-repartition > p[s] > (out)"), map[string]Topic{"a": n(2), "orders-x-repartition": n(4), "out": n(1)}), []string{"warning x-repartition"}, ""},
 	}
 	return cases
+}
+
+// partial is what brokers without a plugin for descriptions hold.
+var partial = topology.Held{Partial: "no plugin", Subtopologies: []topology.HeldSubtopology{
+	{ID: "0", Sources: []string{"clicks", "users"}, Changelogs: []string{"orders-KSTREAM-AGGREGATE-STATE-STORE-0000000002-changelog"}},
+}}
+
+func held(t *testing.T, h topology.Held) Options {
+	t.Helper()
+	h.ApplicationID = "orders"
+	m, err := h.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{Inputs: []Input{{AppID: "orders", File: m.File, Topologies: m.Topologies, Problems: m.Problems}}}
 }
 
 // long is a name of so many characters. With the application orders a store

@@ -34,32 +34,84 @@ func TestRealOperators(t *testing.T) {
 	for i, v := range versions {
 		t.Run(v, func(t *testing.T) {
 			h := worldtest.Streams(t, v)
+			realTexts(t, h)
 			var wg sync.WaitGroup
 			defer wg.Wait()
 			sem := make(chan struct{}, 6) // applications mostly wait
 			for j, o := range worldtest.Operators() {
+				// With names and optimised, or neither: every name is seen, in half the time.
+				if o.Odd || !full && o.Optimized() != strings.Contains(o.Profile, "-named") {
+					continue
+				}
 				wg.Go(func() {
 					sem <- struct{}{}
 					defer func() { <-sem }()
 					app := o.App(fmt.Sprintf("app%d%02d", i, j), b.Bootstrap, t.TempDir())
-					// With names and optimised, or neither: every name is seen, in half the time.
-					start := !o.Odd && (full || o.Optimized() == strings.Contains(o.Profile, "-named"))
-					t.Run(o.Name, func(t *testing.T) { realOperator(t, h, o, app, start) })
+					t.Run(o.Name, func(t *testing.T) { realOperator(t, h, o, app) })
 				})
 			}
 		})
 	}
 }
 
-func realOperator(t *testing.T, h *worldtest.Harness, o worldtest.Operator, app worldtest.App, start bool) {
-	ctx := context.Background()
-	d, err := h.Described(ctx, app)
+// describedFile holds what Kafka Streams describes, for tests without Java.
+const describedFile = "../../testdata/topologies/described.json"
+
+// realTexts compares what this version describes, which is checked object by
+// object, with the file. UPDATE_GOLDEN=1 rewrites it, by the newest version.
+func realTexts(t *testing.T, h *worldtest.Harness) {
+	type described struct {
+		Name    string          `json:"name"`
+		Text    string          `json:"text"`
+		Objects json.RawMessage `json:"objects"`
+	}
+	var now []described
+	for _, o := range worldtest.Operators() {
+		d, err := h.Described(context.Background(), o.App("a", "127.0.0.1:1", "unused"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameObjects(t, d)
+		now = append(now, described{o.Name, d.Text, d.Objects})
+	}
+	if os.Getenv("UPDATE_GOLDEN") != "" && h.Version == worldtest.Newest {
+		b, err := json.MarshalIndent(now, "", " ")
+		if err == nil {
+			err = os.WriteFile(describedFile, append(b, '\n'), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(describedFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameObjects(t, d)
-	if !start {
-		return
+	var kept []described
+	if err := json.Unmarshal(b, &kept); err != nil || len(kept) != len(now) {
+		t.Fatalf("%s: %d texts, want %d, %v", describedFile, len(kept), len(now), err)
+	}
+	for i, d := range now { // sets are printed in any order
+		if d.Name != kept[i].Name || canonical(t, d.Text) != canonical(t, kept[i].Text) {
+			t.Errorf("%s of %s is not what %s holds: UPDATE_GOLDEN=1 rewrites it with %s\n%s", d.Name, h.Version, describedFile, worldtest.Newest, d.Text)
+		}
+	}
+}
+
+func canonical(t *testing.T, text string) string {
+	t.Helper()
+	m, err := topology.ParseText(text, topology.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topology.Print(&m.Topologies[0])
+}
+
+func realOperator(t *testing.T, h *worldtest.Harness, o worldtest.Operator, app worldtest.App) {
+	ctx := context.Background()
+	text, err := h.Describe(ctx, app)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := h.Start(ctx, app); err != nil {
 		t.Fatal(err)
@@ -74,7 +126,7 @@ func realOperator(t *testing.T, h *worldtest.Harness, o worldtest.Operator, app 
 	}
 	want := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(users, name) })
 	optimization := o.Settings["topology.optimization"]
-	res := runLint(t, d.Text, app.ID, "--bootstrap-server", app.Bootstrap, "--state-dir", app.StateDir, "--topology-optimization", optimization)
+	res := runLint(t, text, app.ID, "--bootstrap-server", app.Bootstrap, "--state-dir", app.StateDir, "--topology-optimization", optimization)
 	got := slices.Concat(res.Applications[0].Changelogs, res.Applications[0].Internal)
 	for _, store := range o.Unlogged {
 		want = append(want, app.ID+"-"+store+"-changelog")

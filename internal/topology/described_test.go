@@ -83,9 +83,11 @@ func TestRoles(t *testing.T) {
 	want := map[string][]string{
 		"stream-joins-named": {
 			"KSTREAM-JOINOTHER-0000000027-store join-other", "KSTREAM-JOINTHIS-0000000026-store join-this",
+			"both-left-shared-join-store join-shared both", "both-outer-other-join-store join-other both", "both-this-join-store join-this both",
 			"inner-other-join-store join-other inner", "inner-this-join-store join-this inner",
 			"left-left-shared-join-store join-shared left", "left-outer-other-join-store join-other left", "left-this-join-store join-this left",
 			"outer-outer-other-join-store join-other outer", "outer-outer-shared-join-store join-shared outer", "outer-outer-this-join-store join-this outer",
+			"right-outer-other-join-store join-other right", "right-outer-shared-join-store join-shared right", "right-outer-this-join-store join-this right",
 			"self-other-join-store join-other self", "self-this-join-store join-this self",
 		},
 	}
