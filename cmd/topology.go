@@ -23,7 +23,7 @@ func newTopology(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "topology",
 		Short:       "compare and draw topologies",
-		Long:        "Compares two versions of an application's topology, and draws one. Both read the\ntext of Topology#describe(), in any wrapping that people have it in.",
+		Long:        "Compares two versions of an application's topology, and draws one. Both read the\ntext of Topology#describe(), in any wrapping that people have it in, or what brokers\nhold of an application with group.protocol=streams.",
 		Example:     "  sstool topology diff deployed.txt built.txt --application-id orders\n  sstool topology draw built.txt -o mermaid",
 		Annotations: exits(exitsBasic),
 	}
@@ -39,13 +39,18 @@ func (a *app) topologyTexts(cmd *cobra.Command, args []string, appID string, log
 		return nil, err
 	}
 	for _, m := range models {
-		for i, p := range m.Problems {
-			if i == problemsShown {
-				a.warn(cmd, fmt.Sprintf("%s: %d more lines like these; sstool lint tells all", m.File, len(m.Problems)-i))
-				break
-			}
-			a.warn(cmd, fmt.Sprintf("%s:%d: %s", m.File, p.Line, p.Message))
-		}
+		a.tellProblems(cmd, m)
 	}
 	return models, nil
+}
+
+// tellProblems says what is odd in a text, or missing in what brokers hold.
+func (a *app) tellProblems(cmd *cobra.Command, m *topology.Model) {
+	for i, p := range m.Problems {
+		if i == problemsShown {
+			a.warn(cmd, fmt.Sprintf("%s: %d more lines like these; sstool lint tells all", m.File, len(m.Problems)-i))
+			break
+		}
+		a.warn(cmd, fmt.Sprintf("%s: %s", lintPlace(m.File, p.Line), p.Message))
+	}
 }

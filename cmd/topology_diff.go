@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -19,14 +18,22 @@ topics leave records behind, and the call that keeps each name.
 The two are matched by structure, never by generated numbers. Exit code 3 means
 that state or records in flight would be lost; --accept NAME says that a loss is
 meant. With an application id (--application-id, or APP=FILE) the topics are named
-in full. FILE is the text of Topology#describe(); - is stdin.`
+in full. FILE is the text of Topology#describe(); - is stdin.
+
+With a cluster on the command line (--bootstrap-server, --command-config, --context)
+the partition counts are those of its topics. OLD may be left out then: it is what
+the brokers hold of the application that runs with group.protocol=streams.`
 
 const topologyDiffExample = `  sstool topology diff deployed.txt built.txt --application-id orders
   sstool topology diff deployed.txt built.txt --accept old-totals -o github
-  kubectl logs orders-0 | sstool topology diff - built.txt --from-log`
+  kubectl logs orders-0 | sstool topology diff - built.txt --from-log
+
+  # What runs, as the brokers hold it (group.protocol=streams), against what was built.
+  sstool topology diff built.txt --application-id orders --bootstrap-server localhost:9092`
 
 // topologyDiffFlags are the flags of sstool topology diff.
 type topologyDiffFlags struct {
+	kafka                     kafkaFlags
 	appID                     string
 	fromLog                   bool
 	partitions, oldPartitions string
@@ -38,15 +45,16 @@ type topologyDiffFlags struct {
 func newTopologyDiff(a *app) *cobra.Command {
 	var f topologyDiffFlags
 	cmd := &cobra.Command{
-		Use:     "diff OLD NEW",
+		Use:     "diff [OLD] NEW",
 		Short:   "say what a change of a topology does to the state of the application",
 		Long:    topologyDiffLong,
 		Example: topologyDiffExample,
 		Annotations: exits([]exit{
 			{0, "nothing is lost"}, {1, "failed"}, {2, "wrong flags, or a text that cannot be used"},
-			{3, "state or records in flight would be lost"}, {10, "no such file"},
+			{3, "state or records in flight would be lost"}, {10, "no such file or group"}, {13, "Kafka unreachable or access denied"},
+			{14, "the cluster id differs, or the brokers hold no topology of the group"},
 		}),
-		Args: twoTopologies,
+		Args: cobra.ArbitraryArgs,
 	}
 	section(cmd, "The two versions", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.appID, "application-id", "", "application.id of both, `ID`; APP=FILE says one's own")
@@ -57,36 +65,50 @@ func newTopologyDiff(a *app) *cobra.Command {
 		fs.StringVar(&f.oldPartitions, "old-topic-partitions", "", "`FILE` of the same form for OLD (default the same counts)")
 		f.optimization.choices = []string{"all", "none"}
 		fs.Var(&f.optimization, "topology-optimization", "topology.optimization of the application: `all` or none; with all, source topics are changelogs")
+		f.kafka.register(cmd)
 	})
 	section(cmd, "The outcome", func(fs *pflag.FlagSet) {
 		fs.Var(&f.accept, "accept", "the loss of these stores and internal topics is meant, `NAMES` as they are in OLD")
 		f.out.register(cmd, formatTable, formatWide, formatJSON, formatGitHub)
 	})
 	complete(cmd, "topology-optimization", f.optimization.choices)
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.topologyDiff(cmd, &f, args[0], args[1]) })
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.topologyDiff(cmd, &f, args) })
 	return cmd
 }
 
-func twoTopologies(cmd *cobra.Command, args []string) error {
+// twoTopologies checks the arguments: OLD may be left out where brokers tell it.
+func (f *topologyDiffFlags) twoTopologies(args []string, cluster bool) error {
 	switch {
-	case len(args) < 2:
-		return errors.New("two topologies are compared: OLD and NEW, files with the text of Topology#describe()")
 	case len(args) > 2:
-		return fmt.Errorf("unexpected argument %q: two topologies are compared, OLD and NEW", args[2])
+		return op.Errorf(op.Usage, "unexpected argument %q: two topologies are compared, OLD and NEW", args[2])
+	case len(args) == 1 && cluster:
+		return whoseTopology(f.appID)
+	case len(args) < 2:
+		return op.Errorf(op.Usage, "two topologies are compared: OLD and NEW, files with the text of Topology#describe()").
+			WithTry("or NEW alone with --bootstrap-server and --application-id: OLD is what the brokers hold")
 	}
 	return nil
 }
 
-// topologyDiff is the command: two texts → comparison → one of its faces.
-func (a *app) topologyDiff(cmd *cobra.Command, f *topologyDiffFlags, oldArg, newArg string) error {
+// topologyDiff is the command: two topologies → comparison → one of its faces.
+func (a *app) topologyDiff(cmd *cobra.Command, f *topologyDiffFlags, args []string) error {
+	cluster := a.asksCluster(&f.kafka)
+	if err := f.twoTopologies(args, cluster); err != nil {
+		return err
+	}
 	o := topodiff.Options{Optimized: f.optimization.value == "all", Accept: f.accept, Rename: renameCommand(cmd.Root())}
 	var err error
 	if o.OldPartitions, o.NewPartitions, err = f.partitionCounts(); err != nil {
 		return err
 	}
-	texts, err := a.topologyTexts(cmd, []string{oldArg, newArg}, f.appID, f.fromLog)
+	texts, err := a.topologyTexts(cmd, args, f.appID, f.fromLog)
 	if err != nil {
 		return err
+	}
+	if cluster {
+		if texts, err = a.diffCluster(cmd, f, texts, &o); err != nil {
+			return err
+		}
 	}
 	c, err := topodiff.Compare(cmd.Context(), texts[0].Topologies, texts[1].Topologies, o)
 	if err != nil {

@@ -73,7 +73,7 @@ func ruleCases(t *testing.T) []ruleCase {
 		{"C2", "stores", in("a > p[per.user] > q[per_user]"), []string{"error per_user"}, "differs only in '.' and '_'"},
 		{"C2", "without an application id", Options{Inputs: []Input{input(t, "", chain("a > p[per.user] > q[per_user]"))}}, []string{"error per_user"}, ""},
 		{"C2", "with a topic that exists", facts(in("a > p[per.user]"), map[string]Topic{"a": n(1), "orders-per_user-changelog": n(1)}), []string{"error per.user"}, "which exists"},
-		{"C2", "two applications", apps("a.b", chain("x > p[t]"), "a_b", chain("x > p[t]")), []string{"error a.t"}, ""},
+		{"C2", "two applications", apps("a.b", chain("x > p[t]"), "a_b", chain("x > p[t]")), []string{"error t"}, ""},
 		{"C2", "the changelog itself exists", facts(in("a > p[per.user]"), map[string]Topic{"a": n(1), "orders-per.user-changelog": n(1)}), nil, ""},
 		{"C2", "other letters", in("a > p[per.user] > q[per.users]"), nil, ""},
 

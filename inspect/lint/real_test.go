@@ -147,6 +147,157 @@ func realOperator(t *testing.T, h *worldtest.Harness, o worldtest.Operator, app 
 	}
 }
 
+// TestRealStreamsGroup reads the topologies that brokers hold of applications
+// with group.protocol=streams: with the nodes where a plugin keeps
+// descriptions, and with what the coordinator needs where it does not.
+func TestRealStreamsGroup(t *testing.T) {
+	worldtest.Require(t)
+	ctx := context.Background()
+	plugin := map[string]string{"group.streams.topology.description.plugin.class": "org.apache.kafka.server.streams.InMemoryTopologyDescriptionPlugin"}
+	b := worldtest.StartBroker(t, worldtest.Options{Config: plugin})
+	versions, full := []string{worldtest.Newest}, os.Getenv("SSTOOL_MATRIX") == "full"
+	if full {
+		versions = []string{"4.2.1", "4.3.1", worldtest.Newest} // before, the protocol was a preview
+	}
+	for i, v := range versions {
+		t.Run(v, func(t *testing.T) {
+			h := worldtest.Streams(t, v)
+			for j, o := range worldtest.Operators() {
+				pattern := o.Profile == "op-processors" || strings.HasPrefix(o.Profile, "op-stateless") // not for this protocol, says Kafka 4.4
+				if o.Odd || pattern || !full && o.Name != "table-joins-named-optimised" && o.Name != "stream-joins" {
+					continue
+				}
+				t.Run(o.Name, func(t *testing.T) {
+					app := o.App(fmt.Sprintf("streams%d%02d", i, j), b.Bootstrap, t.TempDir())
+					app.Settings = map[string]string{"group.protocol": "streams", "topology.optimization": o.Settings["topology.optimization"]}
+					realStreamsGroup(t, ctx, h, app)
+				})
+				t.Run(o.Name+"-partial", func(t *testing.T) {
+					app := o.App(fmt.Sprintf("partial%d%02d", i, j), b.Bootstrap, t.TempDir())
+					app.Settings = map[string]string{"group.protocol": "streams", "topology.optimization": o.Settings["topology.optimization"]}
+					if v == worldtest.Newest {
+						app.Settings["topology.description.push.enabled"] = "false"
+					}
+					realPartial(t, ctx, h, app)
+				})
+			}
+		})
+	}
+}
+
+func realStreamsGroup(t *testing.T, ctx context.Context, h *worldtest.Harness, app worldtest.App) {
+	text, err := h.Describe(ctx, app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Start(ctx, app); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := h.End(ctx, app); err != nil {
+			t.Error(err)
+		}
+	}()
+	args := []string{"--bootstrap-server", app.Bootstrap, "--topology-optimization", app.Settings["topology.optimization"]}
+	of := runLint(t, text, app.ID, args...)
+	held := runLint(t, "", app.ID, args...)
+	complete := func(r lint.Result) bool {
+		return !slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return f.Rule == "I4" })
+	}
+	// Members of 4.4 push the description once the group is there.
+	for end := time.Now().Add(20 * time.Second); h.Version == worldtest.Newest && !complete(held) && time.Now().Before(end); held = runLint(t, "", app.ID, args...) {
+		time.Sleep(100 * time.Millisecond)
+	}
+	if h.Version == worldtest.Newest {
+		sameJudgement(t, held, of)
+		if out, code := runCommand(t, text, append([]string{"topology", "diff", "--application-id", app.ID}, args...)...); code != 0 || !strings.Contains(out, "nothing is lost") {
+			t.Errorf("diff of what runs and its text: %d, %s", code, out)
+		}
+	} else if complete(held) {
+		t.Error("members before 4.4 push no description")
+	}
+	drawn, _ := runCommand(t, "", "topology", "draw", "--application-id", app.ID, "--bootstrap-server", app.Bootstrap)
+	for _, topic := range of.Applications[0].Changelogs {
+		if !strings.Contains(drawn, topic) {
+			t.Errorf("%s is not drawn", topic)
+		}
+	}
+}
+
+// realPartial is an application of whose topology brokers hold topics only.
+func realPartial(t *testing.T, ctx context.Context, h *worldtest.Harness, app worldtest.App) {
+	text, err := h.Describe(ctx, app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Start(ctx, app); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--bootstrap-server", app.Bootstrap, "--topology-optimization", app.Settings["topology.optimization"]}
+	of := runLint(t, text, app.ID, args...)
+	held := runLint(t, "", app.ID, append(args, "--state-dir", app.StateDir)...)
+	a, b := held.Applications[0], of.Applications[0]
+	for _, names := range [][2][]string{{a.Changelogs, b.Changelogs}, {a.Internal, b.Internal}} {
+		slices.Sort(names[0])
+		slices.Sort(names[1])
+		if !slices.Equal(names[0], names[1]) {
+			t.Errorf("held %s, of the text %s", names[0], names[1])
+		}
+	}
+	generated := map[string]bool{}
+	for _, f := range of.Findings {
+		if f.Rule == "C8" && f.Kind != "processor" {
+			generated[f.Subject] = true
+		}
+	}
+	incomplete := false
+	for _, f := range held.Findings {
+		switch {
+		case f.Rule == "I4":
+			incomplete = true
+		case f.Rule == "C8" && !generated[f.Subject], f.Severity != lint.Info && f.Rule != "C8":
+			t.Errorf("about an application that runs: %s %s %s", f.Severity, f.Rule, f.Message)
+		}
+	}
+	if !incomplete {
+		t.Error("nothing says that nodes are missing")
+	}
+	if out, code := runCommand(t, text, append([]string{"topology", "diff", "--application-id", app.ID}, args...)...); code != 0 {
+		t.Errorf("diff of what runs and its text: %d, %s", code, out)
+	}
+	if err := h.End(ctx, app); err != nil {
+		t.Error(err)
+	}
+}
+
+// sameJudgement compares what is found in what brokers hold with what is found
+// in the text: all but lines, and patterns and extractors, which the wire
+// does not have.
+func sameJudgement(t *testing.T, got, want lint.Result) {
+	t.Helper()
+	a, b := got.Applications[0], want.Applications[0]
+	a.File = b.File
+	slices.Sort(a.Internal)
+	slices.Sort(b.Internal)
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("held\n%+v\nof the text\n%+v", a, b)
+	}
+	if a, b := said(got), said(want); !slices.Equal(a, b) {
+		t.Errorf("held\n%s\nof the text\n%s", strings.Join(a, "\n"), strings.Join(b, "\n"))
+	}
+}
+
+func said(r lint.Result) []string {
+	var out []string
+	for _, f := range r.Findings {
+		if f.Rule != "T4" {
+			out = append(out, fmt.Sprint(f.Severity, " ", f.Rule, " ", f.Subject, " ", f.Fix))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // sameObjects compares the parsed text with Java's objects.
 func sameObjects(t *testing.T, d worldtest.Described) {
 	t.Helper()

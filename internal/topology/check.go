@@ -29,6 +29,7 @@ func (p *parser) check(t *Topology) {
 		p.problems = append(p.problems, Problem{Kind: NoEdges, Line: t.Line,
 			Message: "the text has no arrows: how the nodes are connected is not known"})
 	}
+	t.takeOffPrefix()
 	t.sortNames()
 	p.contradictions(t, places)
 	p.looseTopics(t)

@@ -124,3 +124,41 @@ func internalKind(topic string) TopicKind {
 	}
 	return ""
 }
+
+// takeOffPrefix takes the application id off internal topics. describe() prints
+// them without, what brokers hold of a running application has them with it,
+// all of them: then the topology reads and writes each.
+func (t *Topology) takeOffPrefix() {
+	prefix := t.ApplicationID + "-"
+	if t.ApplicationID == "" {
+		return
+	}
+	written, read := map[string]bool{}, map[string]bool{}
+	for _, n := range t.All() {
+		for _, topic := range n.Topics {
+			if n.Kind == Sink {
+				written[topic] = true
+			} else {
+				read[topic] = true
+			}
+		}
+	}
+	bare := map[string]string{}
+	for topic := range read {
+		if !written[topic] || internalKind(topic) == "" && internalKind(strings.TrimPrefix(topic, prefix)) == "" {
+			continue
+		}
+		rest, ok := strings.CutPrefix(topic, prefix)
+		if !ok || internalKind(rest) == "" {
+			return
+		}
+		bare[topic] = rest
+	}
+	for _, n := range t.All() {
+		for i, topic := range n.Topics {
+			if rest, ok := bare[topic]; ok {
+				n.Topics[i] = rest
+			}
+		}
+	}
+}
