@@ -3,7 +3,6 @@ package cmd
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,21 +184,4 @@ func (w *tableWriter) levelsPicture(s *inspect.FamilyShape, utf8 bool) {
 	default:
 		w.line("  next compaction: %d run%s (+), %s, by %s; in all at most %s", s.Next.Runs, strings.TrimSpace(plural(s.Next.Runs)), humanBytes(s.Next.Bytes), s.Next.Option, humanBytes(*s.Pending))
 	}
-}
-
-// sizeBar is a bar of n/largest of the width, at least something for anything.
-func sizeBar(n, largest int64, width int, utf8 bool) string {
-	if n <= 0 || largest <= 0 {
-		return ""
-	}
-	exact := float64(n) / float64(largest) * float64(width)
-	if !utf8 {
-		return strings.Repeat("#", max(1, int(math.Round(exact))))
-	}
-	eighths := max(1, int(math.Round(exact*8)))
-	text := strings.Repeat("█", eighths/8)
-	if rest := eighths % 8; rest > 0 {
-		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
-	}
-	return text
 }

@@ -3,7 +3,6 @@ package cmd
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -74,24 +73,6 @@ func fit(w *tableWriter, columns []column, rows [][]string, name string) {
 	for _, r := range rows {
 		r[at] = shorten(printable(r[at]), room)
 	}
-}
-
-// generatedName is a name that Kafka Streams makes: what it is, and a number.
-var generatedName = regexp.MustCompile(`^(.+?)(?:-STATE-STORE)?-0*(\d+)(?:-store)?(-changelog|-repartition)?$`)
-
-// shorten makes a name fit: of a generated one the words stay that tell it from
-// others, of any other its two ends.
-func shorten(s string, room int) string {
-	r := []rune(s)
-	if len(r) <= room {
-		return s
-	}
-	tail := string(r[len(r)-(room-1)*2/3:])
-	if m := generatedName.FindStringSubmatch(s); m != nil && len(m[2])+len(m[3]) < room/2 {
-		r, tail = []rune(m[1]), m[2]+m[3]
-	}
-	head := min(len(r), room-1-len([]rune(tail)))
-	return string(r[:head]) + "…" + tail
 }
 
 func tombCell(w *tableWriter, s *inspect.MapStore) string {
