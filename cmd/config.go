@@ -25,6 +25,7 @@ type config struct {
 	current     string
 	currentLine int
 	contexts    []configContext
+	tui         tuiConfig
 }
 
 // configContext is one named context.
@@ -84,6 +85,10 @@ func parseConfig(file string, b []byte, home string) (config, error) {
 			}
 			conf.current, conf.currentLine = v.Value, v.Line
 			return nil
+		case "tui":
+			var err error
+			conf.tui, err = parseTUI(v, bad)
+			return err
 		case "contexts":
 			return eachKey(v, bad, "contexts", func(k, v *yaml.Node) error {
 				c := configContext{name: k.Value, file: file}
@@ -105,7 +110,7 @@ func parseConfig(file string, b []byte, home string) (config, error) {
 				return err
 			})
 		}
-		return bad(k, "unknown key %q; known: current-context, contexts", k.Value)
+		return bad(k, "unknown key %q; known: current-context, contexts, tui", k.Value)
 	})
 	return conf, err
 }

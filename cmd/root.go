@@ -51,6 +51,7 @@ func newRoot(a *app) *cobra.Command {
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		newDemo(a),
+		newTUI(a),
 		newRestore(a),
 		newInspect(a),
 		newCompact(a),

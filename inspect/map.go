@@ -30,6 +30,9 @@ type MapOptions struct {
 	Client    *kafka.Client
 	ClientErr error
 	Parallel  int // databases read at once; 0: twice the processors
+	// Cache spares reading what has not changed since the last map of the same
+	// path; nil: everything is read.
+	Cache *MapCache
 }
 
 // What MapOptions.SumBy can be.
@@ -51,7 +54,7 @@ func MapPath(ctx context.Context, o MapOptions, sink op.Sink) (*Map, error) {
 		return nil, err
 	}
 	m := &Map{Path: t.Path, PathIs: t.Is, At: time.Now().UTC(), SumBy: o.SumBy}
-	facts, err := readDatabases(ctx, t.Stores(), o.Parallel, sink)
+	facts, err := readDatabases(ctx, t.Stores(), o, sink)
 	if err != nil {
 		return nil, err
 	}
@@ -104,16 +107,19 @@ func MapPath(ctx context.Context, o MapOptions, sink op.Sink) (*Map, error) {
 type factKey struct{ dir, only string }
 
 // readDatabases reads all databases of the stores, several at once.
-func readDatabases(ctx context.Context, stores []*Store, parallel int, sink op.Sink) (map[factKey]*dbFacts, error) {
+func readDatabases(ctx context.Context, stores []*Store, o MapOptions, sink op.Sink) (map[factKey]*dbFacts, error) {
 	var all []Database
 	for _, s := range stores {
 		all = append(all, s.Databases...)
 	}
+	parallel := o.Parallel
 	if parallel <= 0 {
 		parallel = 2 * runtime.GOMAXPROCS(0)
 	}
 	out := make([]*dbFacts, len(all))
 	r := &dbReader{}
+	o.Cache.begin()
+	defer o.Cache.end()
 	var next, done atomic.Int64
 	var tick op.Throttle
 	var wg sync.WaitGroup
@@ -124,7 +130,7 @@ func readDatabases(ctx context.Context, stores []*Store, parallel int, sink op.S
 				if i >= len(all) {
 					return
 				}
-				out[i] = r.read(ctx, all[i])
+				out[i] = o.Cache.read(ctx, r, all[i])
 				if n := done.Add(1); tick.Ready(time.Now()) {
 					sink.Emit(op.Event{Type: op.Progress, Name: "read", Done: n, Total: int64(len(all)), Unit: "databases"})
 				}

@@ -11,6 +11,30 @@ import (
 	"sstool/internal/streams"
 )
 
+// WithCluster is the map with what the cluster of o says now; m stays as it is,
+// so that a reader may ask again and again.
+func (m *Map) WithCluster(ctx context.Context, o MapOptions, sink op.Sink) *Map {
+	c := m.Copy()
+	c.askCluster(ctx, o, sink)
+	c.Sums = nil
+	c.sum()
+	return c
+}
+
+// Copy is a map whose stores can be changed without changing m's.
+func (m *Map) Copy() *Map {
+	c := *m
+	c.Apps = slices.Clone(m.Apps)
+	for i := range c.Apps {
+		a := &c.Apps[i]
+		a.Stores, a.Remarks = slices.Clone(a.Stores), slices.Clip(a.Remarks)
+		for j := range a.Stores {
+			a.Stores[j].Remarks = slices.Clip(a.Stores[j].Remarks)
+		}
+	}
+	return &c
+}
+
 // askCluster adds what the cluster says. A topic that cannot be asked is told;
 // the rest is asked all the same.
 func (m *Map) askCluster(ctx context.Context, o MapOptions, sink op.Sink) {

@@ -101,7 +101,7 @@ func (r *Rows) kindOf(ctx context.Context, stores []*Store) (spec.Told, error) {
 // kindFromFiles tells the kind of a store, in some tasks of an application, from
 // whatever SST files can be read, as the map does.
 func kindFromFiles(ctx context.Context, stores []*Store) (spec.Told, error) {
-	facts, err := readDatabases(ctx, stores, 0, nil)
+	facts, err := readDatabases(ctx, stores, MapOptions{}, nil)
 	if err != nil {
 		return spec.Told{}, err
 	}

@@ -22,6 +22,8 @@ var owners = map[string][]string{
 	"github.com/olekukonko/tablewriter":     {"cmd"},
 	"golang.org/x/term":                     {"cmd"},
 	"charm.land/":                           {"tui"},
+	"github.com/charmbracelet/x/ansi":       {"tui"}, // widths and cutting, as bubbletea does it
+	"github.com/fsnotify/fsnotify":          {"tui"},
 	"github.com/linxGnu/grocksdb":           {"internal/rocks"},
 	"github.com/twmb/franz-go":              {"internal/kafka", "internal/kafkatest", "internal/worldtest"},
 	"github.com/magiconair/properties":      {"internal/kafka"},

@@ -1,0 +1,137 @@
+package tui
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"sstool/internal/human"
+	"sstool/internal/op"
+)
+
+func tries(err error) []string { return op.Tries(err) }
+
+func slicesHas(list []string, s string) bool { return slices.Contains(list, s) }
+
+// plural is a count and its word: 1 file, 2 files, 3 families.
+func plural(n int, word string) string {
+	if n != 1 {
+		switch {
+		case strings.HasSuffix(word, "y"):
+			word = strings.TrimSuffix(word, "y") + "ie"
+			fallthrough
+		default:
+			word += "s"
+		}
+	}
+	return human.Count(int64(n)) + " " + word
+}
+
+func plainNumber(n int) string { return strconv.Itoa(n) + "." }
+
+// shortened makes a name fit, keeping what tells it from others.
+func shortened(s string, room int, t *theme) string {
+	if room < 4 {
+		return padRight(s, max(0, room), "")
+	}
+	out := human.Shorten(s, room)
+	if t.ascii {
+		out = strings.ReplaceAll(out, "…", "~")
+	}
+	if width(out) > room { // wide characters
+		return padRight(s, room, t.glyphs.ellipsis)
+	}
+	return out
+}
+
+// ago is how long before now something was, in the unit that counts.
+func ago(now time.Time, t *time.Time) string {
+	if t == nil || t.IsZero() {
+		return "-"
+	}
+	const day = 24 * time.Hour
+	d := now.Sub(*t)
+	switch {
+	case d < time.Second:
+		return "now"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < day:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d < 2*365*day:
+		return fmt.Sprintf("%dd", d/day)
+	}
+	return fmt.Sprintf("%dy", d/(365*day))
+}
+
+// field is a line "name:  value" of a description.
+func field(name, value string) line {
+	if value == "" {
+		value = "-"
+	}
+	return line{{text: padRight(name+":", 18, "") + "  ", tone: dim}, {text: safe(value)}}
+}
+
+func fieldIn(name string, k tone, value string) line {
+	l := field(name, value)
+	l[1].tone = k
+	return l
+}
+
+func title(s string) line { return toned(header, s) }
+
+// quote is a word of a command line as a shell takes it.
+func quote(s string) string {
+	plain := s != "" && !strings.HasPrefix(s, "~")
+	for _, r := range s {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,+@%", r)) {
+			plain = false
+		}
+	}
+	if plain {
+		return s
+	}
+	if safe(s) != s { // bytes that no terminal should get back from the clipboard
+		var b strings.Builder
+		b.WriteString("$'")
+		for _, c := range []byte(s) {
+			if c < 0x20 || c >= 0x7f || c == '\'' || c == '\\' {
+				fmt.Fprintf(&b, `\x%02x`, c)
+			} else {
+				b.WriteByte(c)
+			}
+		}
+		return b.String() + "'"
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func commandLine(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = quote(w)
+	}
+	return strings.Join(out, " ")
+}
+
+// copyText puts text into the terminal's clipboard (OSC 52).
+func (m *Model) copyText(what, s string) tea.Cmd {
+	m.say(good, what+" copied")
+	return tea.SetClipboard(s)
+}
+
+func (m *Model) copyJSON(v any) tea.Cmd {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		m.fail(err)
+		return nil
+	}
+	return m.copyText("JSON", string(b)+"\n")
+}
