@@ -133,7 +133,7 @@ func (w *tableWriter) levelsPicture(s *inspect.FamilyShape, utf8 bool) {
 	if style == "" {
 		style = "compaction style unknown"
 	}
-	w.line("%s: %s (%s)", printable(placeText(s.Place)), printable(s.Family), style)
+	w.wrapped("", fmt.Sprintf("%s: %s (%s)", placeText(s.Place), s.Family, style))
 	var largest int64
 	for _, r := range s.Runs {
 		largest = max(largest, r.Size)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -42,6 +43,7 @@ type mapFlags struct {
 	tasks        namesValue
 	kinds        namesValue
 	sumBy        choiceValue
+	retention    durationValue
 	out          outputFlag
 }
 
@@ -53,9 +55,10 @@ func newInspectMap(a *app) *cobra.Command {
 		Long:    inspectLong,
 		Example: inspectExample,
 		Annotations: exits([]exit{
-			{0, "ok, whatever the remarks say"}, {1, "failed"}, {2, "wrong flags, or PATH is a file of something else"},
+			{0, "ok; remarks do not change it"}, {1, "failed"}, {2, "wrong flags, or PATH is a file of something else"},
 			{4, "some directories or files, or some topics, could not be read; the rest is told"},
 			{10, "no such path, or no store under it; no such store, task or kind"},
+			{12, "a database is damaged: rows may be lost; the rest is told"},
 			{13, "Kafka unreachable or access denied; the disk is told all the same"}, {14, "the cluster id differs"},
 		}),
 		Args: onePath,
@@ -64,6 +67,7 @@ func newInspectMap(a *app) *cobra.Command {
 		f.registerPlace(fs)
 		fs.Var(&f.kinds, "kind", "only stores of these `KINDS`: "+diskKinds())
 		f.sumBy.choices = []string{inspect.SumByStore, inspect.SumByTask, inspect.SumByApp}
+		fs.Var(&f.retention, "retention", "how long windows and sessions are kept, to tell which segments have expired (default as their interval tells)")
 		fs.Var(&f.sumBy, "sum-by", "add up by `WHAT`: store, task or app")
 		f.out.register(cmd, formatTable, formatWide, formatJSON, formatJSONL, formatCSV, formatTSV)
 	})
@@ -117,7 +121,7 @@ func (f *mapFlags) where(args []string) (string, error) {
 
 // options turns the flags into the engine's.
 func (f *mapFlags) options(args []string) (inspect.MapOptions, error) {
-	o := inspect.MapOptions{Stores: f.stores, Tasks: f.tasks, SumBy: f.sumBy.value}
+	o := inspect.MapOptions{Stores: f.stores, Tasks: f.tasks, SumBy: f.sumBy.value, Retention: time.Duration(f.retention)}
 	path, err := f.where(args)
 	if err != nil {
 		return o, err

@@ -60,10 +60,41 @@ func storeFacts(w *tableWriter, m *inspect.Map, s *inspect.MapStore) [][2]string
 	if s.Segmented {
 		rows = append(rows, [2]string{"segments", segmentsText(s)})
 	}
+	if e := s.Expiry; e != nil {
+		rows = append(rows, [2]string{"expired", expiryText(s, e)})
+	}
+	rows = append(rows, [2]string{"RocksDB log", logText(s.Log)})
 	if l := s.Cluster; l != nil {
 		rows = append(rows, [2]string{"changelog", lagText(w, l)})
 	}
 	return rows
+}
+
+// expiryText says which segments are older than the retention.
+func expiryText(s *inspect.MapStore, e *inspect.MapExpiry) string {
+	return fmt.Sprintf("%d of %s by stream time (at least %s), %d by wall clock; retention %s, %s; only stream time drops them",
+		e.ByStreamTime, counted(len(s.Segments), "segment"), time.UnixMilli(e.StreamTime).UTC().Format(time.RFC3339), e.ByWallClock,
+		humanDuration(time.Duration(e.Retention)*time.Millisecond), e.RetentionWhy)
+}
+
+// logText is what RocksDB's own LOG says.
+func logText(l *inspect.MapLog) string {
+	switch {
+	case l == nil:
+		return "there is none"
+	case l.Size == 0:
+		return "no errors, no stalls: empty, as Kafka Streams lets RocksDB write errors only"
+	case l.Unread == l.Files:
+		return "not read"
+	}
+	text := fmt.Sprintf("%s, %s", counted(l.Errors, "error"), counted(l.Delays+l.Stops, "stall"))
+	if len(l.Versions) > 0 {
+		text += "; written by RocksDB " + strings.Join(l.Versions, ", ")
+	}
+	if l.Unread > 0 {
+		text += fmt.Sprintf("; %d of %d files not read", l.Unread, l.Files)
+	}
+	return text
 }
 
 func orDash(s string) string {

@@ -79,7 +79,7 @@ func (w *tableWriter) sstGroups(r *inspect.SSTFiles) {
 		if apps {
 			place = files[0].Application + " " + place
 		}
-		w.line("%s: %s", printable(place), printable(family))
+		w.wrapped("", place+": "+family)
 		w.sstRows(files, false)
 		for _, f := range files {
 			w.sstProperties(&f, f.Name)

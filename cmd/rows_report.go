@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"sstool/inspect"
 	"sstool/internal/op"
@@ -133,12 +134,17 @@ func rowNotes(res *inspect.RowsResult, f format, count bool) []string {
 	return out
 }
 
-// unknownWindowEnd says that ends of windows are missing, and why.
+// unknownWindowEnd says that ends of windows are missing or a guess, and why.
 func unknownWindowEnd(res *inspect.RowsResult) []string {
-	if res.StoreKind == nil || !strings.HasSuffix(*res.StoreKind, "window") || res.WindowSize != nil {
+	switch {
+	case res.StoreKind == nil || !strings.HasSuffix(*res.StoreKind, "window") || res.WindowWhy == "":
 		return nil
+	case res.WindowSize == nil:
+		return []string{"where the windows end is not known: " + res.WindowWhy + "; --window-size states it"}
+	case res.WindowGuess:
+		return []string{fmt.Sprintf("windows of %s, %s; --window-size states it", humanDuration(time.Duration(*res.WindowSize)*time.Millisecond), res.WindowWhy)}
 	}
-	return []string{"where the windows end is not known: no store keeps it; --window-size tells"}
+	return nil
 }
 
 func freshnessNote(s inspect.RowsSource) string {

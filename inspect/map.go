@@ -25,6 +25,9 @@ type MapOptions struct {
 	Tasks  []string       // "0_1", "global"; none: all
 	Kinds  []streams.Kind // none: all; a store of unknown kind is kept when it may be one of them
 	SumBy  string         // "", "store", "task", "app"
+	// Retention of windows and sessions, to tell which segments have expired; 0:
+	// as Kafka Streams' own interval of segments tells.
+	Retention time.Duration
 	// Client asks the cluster too; nil does not. ClientErr is why there is none
 	// although one was wanted: it is told in the map.
 	Client    *kafka.Client
@@ -168,7 +171,7 @@ func mapApp(a *App, facts map[factKey]*dbFacts, o MapOptions, filtered bool) (Ma
 	for _, t := range a.Tasks {
 		k := MapTask{Task: t.Name, Dir: t.Dir, Stores: len(t.Stores)}
 		for _, s := range t.Stores {
-			ms := mapStore(s, facts, told[s], offsets[t], m.Lock)
+			ms := mapStore(s, facts, told[s], offsets[t], m.Lock, o)
 			k.Size += ms.Size
 			m.Stores = append(m.Stores, ms)
 		}

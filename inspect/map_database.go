@@ -32,9 +32,11 @@ type dbFacts struct {
 	problems []lsm.Problem
 	remarks  []string
 	orphans  int
-	newer    int  // of the orphans: written after the MANIFEST's last record
-	bare     bool // SST files alone
-	foreign  bool // the files have names of another system
+	logSize  int64           // of RocksDB's LOG; -1: there is none
+	log      *lsm.LogSummary // nil: empty, or not read
+	newer    int             // of the orphans: written after the MANIFEST's last record
+	bare     bool            // SST files alone
+	foreign  bool            // the files have names of another system
 	wal      int64
 
 	offsets  map[streams.TopicPartition]int64
@@ -80,6 +82,7 @@ func (f *familyFacts) data() bool { return f.Name != streams.OffsetsFamily }
 // dbReader reads databases; several goroutines may use it.
 type dbReader struct {
 	scanned atomic.Int64 // bytes read to count keys exactly
+	logs    atomic.Int64 // bytes of LOG files
 }
 
 // How much is read to count the keys of small families whose files overlap:
@@ -96,12 +99,13 @@ const readTries = 4
 
 func (r *dbReader) read(ctx context.Context, d Database) *dbFacts {
 	for try := 1; ; try++ {
-		f := &dbFacts{Database: d, levels: map[int]MapLevel{}, formats: map[int]bool{}, sums: map[string]bool{}}
+		f := &dbFacts{Database: d, logSize: -1, levels: map[int]MapLevel{}, formats: map[int]bool{}, sums: map[string]bool{}}
 		vanished := r.readOnce(ctx, f)
 		if f.unread != nil && again(d.Dir, try) {
 			continue
 		}
 		if !vanished || try >= readTries || ctx.Err() != nil {
+			r.readLog(f)
 			return f
 		}
 	}
@@ -163,6 +167,9 @@ func (f *dbFacts) listing() {
 			continue
 		}
 		f.size += st.Size()
+		if e.Name() == "LOG" && st.Mode().IsRegular() {
+			f.logSize = st.Size()
+		}
 		if st.ModTime().After(f.newest) {
 			f.newest = st.ModTime()
 		}

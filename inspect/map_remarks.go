@@ -40,6 +40,8 @@ func storeRemarks(s *Store, m *MapStore, told toldStore, files *taskOffsets, dbs
 	if m.Status != nil && *m.Status == "unclean" {
 		say(Warning, "", "under exactly-once plan for a restore from the changelog (sstool restore --measure says how long)", "%s", m.StatusWhy)
 	}
+	out = append(out, m.Log.remarks()...)
+	out = append(out, m.Expiry.remarks(m, held)...)
 	return append(out, offsetRemarks(s, m, told, files, held)...)
 }
 

@@ -87,6 +87,8 @@ type MapStore struct {
 	Oldest    *string      `json:"oldest_kafka"`
 	OldestWhy string       `json:"oldest_kafka_why"`
 	LiveSet   bool         `json:"live_set_known"` // of every database: whether its MANIFEST could be read
+	Log       *MapLog      `json:"rocksdb_log"`    // null: there is no LOG
+	Expiry    *MapExpiry   `json:"expiry"`         // of windows and sessions; null: not known
 	Remarks   []Remark     `json:"remarks"`
 	Cluster   *MapLag      `json:"changelog"` // null: no cluster was asked
 
@@ -128,6 +130,7 @@ type MapSegment struct {
 	Keys     MapKeys   `json:"live_keys"`
 	Files    int       `json:"sst_files"`
 	Size     int64     `json:"size_bytes"`
+	Expired  string    `json:"expired_by"` // "stream time" (and the clock), "wall clock", or "": see MapExpiry
 	Problems []string  `json:"problems"`
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // mapStore puts together what is known of one store of one task.
-func mapStore(s *Store, facts map[factKey]*dbFacts, told toldStore, files *taskOffsets, lock MapLock) MapStore {
+func mapStore(s *Store, facts map[factKey]*dbFacts, told toldStore, files *taskOffsets, lock MapLock, o MapOptions) MapStore {
 	m := MapStore{App: s.Task.App.ID, Task: s.Task.Name, Name: s.Name, Dir: s.Dir, Segmented: s.Segmented, LiveSet: true, Kind: told.kindOf()}
 	if s.Task.ID != nil {
 		m.partition = &s.Task.ID.Partition
@@ -37,6 +37,7 @@ func mapStore(s *Store, facts map[factKey]*dbFacts, told toldStore, files *taskO
 	if m.Oldest, m.OldestWhy = oldestKafka(&m); isForeign(dbs) {
 		m.Oldest, m.OldestWhy = nil, notOurs
 	}
+	m.Log, m.Expiry = mapLog(dbs), m.expiry(o.Retention, time.Now())
 	m.Remarks = storeRemarks(s, &m, told, files, dbs, lock)
 	for _, f := range dbs {
 		if p := f.damage(s.Task.Name != ""); p != nil {

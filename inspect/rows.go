@@ -35,7 +35,9 @@ type RowsResult struct {
 	Topic       *string      `json:"topic"`      // read instead of a directory; null for a store
 	StoreKind   *string      `json:"store_kind"` // null when it is not known: rows are raw then
 	KindWhy     string       `json:"store_kind_why"`
-	WindowSize  *int64       `json:"window_size_ms"` // null when not given: ends of windows are not known
+	WindowSize  *int64       `json:"window_size_ms"`      // null: ends of windows are not known
+	WindowGuess bool         `json:"window_size_guessed"` // it is likely, from the rows
+	WindowWhy   string       `json:"window_size_why"`     // "" for kinds without windows
 	Key         Decoder      `json:"key"`
 	ForeignKey  *Decoder     `json:"foreign_key"` // null for kinds that have none
 	Value       Decoder      `json:"value"`
@@ -70,14 +72,17 @@ type RowsSource struct {
 
 // Rows is a store whose rows can be read, in all its tasks or some.
 type Rows struct {
-	o       RowsOptions
-	app     string
-	name    string
-	kind    streams.Kind // "": not known
-	kindWhy string
-	parts   []*rowsPart
-	span    int64 // ms within which all times of a segment lie; 0: not known
-	warn    []string
+	o             RowsOptions
+	app           string
+	name          string
+	kind          streams.Kind // "": not known
+	kindWhy       string
+	parts         []*rowsPart
+	span          int64 // ms within which all times of a segment lie; 0: not known
+	warn          []string
+	windowWhy     string // where the size of the windows comes from, or why it is not known; "" before that was looked at
+	windowGuessed bool
+
 	raw     bool  // a database of another system: all families as they are
 	damage  error // why not all rows can be read; nil when nothing is known to be wrong
 	retried int   // how often an application changed files while they were read
@@ -190,9 +195,7 @@ func (r *Rows) result() *RowsResult {
 	if r.kind != "" {
 		res.StoreKind = pointer(string(r.kind))
 	}
-	if r.o.WindowSize > 0 {
-		res.WindowSize = pointer(r.o.WindowSize)
-	}
+	r.sayWindow(res)
 	for _, p := range r.parts {
 		res.Sources = append(res.Sources, RowsSource{Task: p.task, Partition: p.part, Dir: p.store.Dir, Databases: len(p.dbs), Freshness: r.freshness(p)})
 	}

@@ -15,9 +15,11 @@ const sampleSize = 64
 // guess looks at the first rows of each task, to tell how columns that nobody
 // stated are decoded. Without a kind nothing is guessed.
 func (r *Rows) guess(ctx context.Context) error {
-	if r.kind == "" || r.key.serde != nil && r.value.serde != nil && (r.kind != streams.FKSubscription || r.foreign.serde != nil) {
+	told := r.key.serde != nil && r.value.serde != nil && (r.kind != streams.FKSubscription || r.foreign.serde != nil)
+	if r.kind == "" || told && (!windows(r.kind) || r.windowWhy != "") {
 		return nil
 	}
+	var sizes windowGuess
 	var keys, foreign, values serde.Guesser
 	for _, part := range r.parts {
 		n := 0
@@ -39,6 +41,7 @@ func (r *Rows) guess(ctx context.Context) error {
 				}
 				r.fillKey(&row, &k)
 				r.fillRow(&row, family, value)
+				sizes.add(row.Start, row.Time)
 				keys.Add(row.Key.Bytes)
 				foreign.Add(row.ForeignKey.Bytes)
 				if row.Value.Err == "" && row.Subscription == nil && row.List == nil {
@@ -54,6 +57,7 @@ func (r *Rows) guess(ctx context.Context) error {
 			}
 		}
 	}
+	r.guessWindow(&sizes)
 	r.key.take(&keys)
 	r.foreign.take(&foreign)
 	r.value.take(&values)

@@ -162,9 +162,7 @@ func (t *TopicRows) scanOnce(ctx context.Context, o RowsScan, fn func(*Row) erro
 
 func (t *TopicRows) result() *RowsResult {
 	res := &RowsResult{Store: t.o.Topic, Topic: &t.o.Topic, StoreKind: pointer(string(t.r.kind)), KindWhy: t.r.kindWhy}
-	if t.o.WindowSize > 0 {
-		res.WindowSize = &t.o.WindowSize
-	}
+	t.r.sayWindow(res)
 	for _, p := range t.parts {
 		e := t.ends[p]
 		res.Sources = append(res.Sources, RowsSource{Partition: pointer(p), From: pointer(e.Start), To: pointer(e.LastStable)})

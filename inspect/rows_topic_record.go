@@ -67,6 +67,7 @@ func (t *TopicRows) look(ctx context.Context) error {
 		return nil
 	}
 	var keys, foreign, values serde.Guesser
+	var sizes windowGuess
 	row := Row{Kind: t.r.kind}
 	var seen, bytes int64
 	for _, p := range t.parts {
@@ -93,6 +94,9 @@ func (t *TopicRows) look(ctx context.Context) error {
 				if err != nil {
 					return nil
 				}
+				if windows(t.r.kind) && r.Value != nil {
+					sizes.add(&k.Start, &r.Timestamp)
+				}
 				keys.Add(k.Key)
 				foreign.Add(k.ForeignKey)
 				t.r.fillValue(&row, r.Value)
@@ -113,6 +117,7 @@ func (t *TopicRows) look(ctx context.Context) error {
 	if seen > 0 {
 		t.sample.bytes = bytes * t.sample.rows / seen
 	}
+	t.r.guessWindow(&sizes)
 	t.r.key.take(&keys)
 	t.r.foreign.take(&foreign)
 	t.r.value.take(&values)
