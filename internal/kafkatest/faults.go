@@ -37,6 +37,18 @@ func (c *Cluster) AtFetch(n int32, fn func()) {
 	})
 }
 
+// AtProduce runs fn whenever a produce request arrives, with its number from
+// now on; an error breaks the connection before anything is written. fn must
+// not call the cluster, which waits for it.
+func (c *Cluster) AtProduce(fn func(n int32) error) {
+	var seen atomic.Int32
+	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		err := fn(seen.Add(1))
+		return nil, err, err != nil
+	})
+}
+
 // ServeLog answers every fetch of a one-partition topic from these bytes, a
 // log of record batches that ends at offset end: for logs that no broker
 // accepts from a producer.
