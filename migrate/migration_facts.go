@@ -16,21 +16,12 @@ type Estimate struct {
 
 // facts are a topic's ends and settings, with what speaks against copying it.
 func (p *MigrationPlan) facts(ctx context.Context, t TopicMove) (map[int32]kafka.PartitionOffsets, map[string]string, error) {
-	var ends map[int32]kafka.PartitionOffsets
-	if t.Why == ChangelogTopic {
-		f, err := checkChangelog(ctx, p.client, p.OldApp, t.Old)
-		if err != nil {
-			return nil, nil, err
-		}
-		ends = f.Offsets
-	} else {
-		var err error
-		if ends, err = p.client.Offsets(ctx, t.Old, nil); err == nil {
-			err = checkNoTransaction(ctx, p.client, t.Old, ends)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
+	ends, err := p.client.Offsets(ctx, t.Old, nil)
+	if err == nil {
+		err = checkNoTransaction(ctx, p.client, t.Old, ends)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	overrides, err := p.client.TopicOverrides(ctx, t.Old)
 	return ends, overrides, err
