@@ -273,9 +273,9 @@ func TestDeletionRefuses(t *testing.T) {
 // any request, with a ledger as old as a crash may leave it: in the end exactly
 // the victims are gone, each with one tombstone.
 func TestDeletionModel(t *testing.T) {
-	seeds := 12
-	if testing.Short() {
-		seeds = 3
+	seeds := 6
+	if os.Getenv("SSTOOL_MATRIX") == "full" {
+		seeds = 60
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -147,6 +147,30 @@ func TestGroups(t *testing.T) {
 	wantKind(t, err, op.NotFound, "orders-classic")
 }
 
+// A fresh cluster has no coordinator yet.
+func TestGroupCoordinatorComes(t *testing.T) {
+	k := startCluster(t, kafkatest.Options{})
+	c := open(t, k)
+	n := 0
+	k.ControlKey(int16(kmsg.DescribeGroups), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		k.KeepControl()
+		if n++; n > 3 {
+			return nil, nil, false
+		}
+		req := kreq.(*kmsg.DescribeGroupsRequest)
+		resp := req.ResponseKind().(*kmsg.DescribeGroupsResponse)
+		g := kmsg.NewDescribeGroupsResponseGroup()
+		g.Group, g.ErrorCode = req.Groups[0], kerr.CoordinatorNotAvailable.Code
+		resp.Groups = append(resp.Groups, g)
+		return resp, nil, true
+	})
+	_, _, err := c.Group(t.Context(), "app")
+	wantKind(t, err, op.NotFound, "app")
+	if n < 4 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
 // A streams group (KIP-1071), which kfake does not know.
 func TestStreamsGroup(t *testing.T) {
 	k := startCluster(t, kafkatest.Options{})

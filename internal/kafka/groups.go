@@ -59,7 +59,7 @@ func (c *Client) Group(ctx context.Context, id string) (state string, members in
 	for _, describe := range []func(context.Context, string) (string, int, error){
 		c.consumerGroup, c.classicGroup, c.streamsGroup,
 	} {
-		state, members, err := describe(ctx, id)
+		state, members, err := c.patiently(ctx, id, describe)
 		switch {
 		case err == nil:
 			return state, members, nil
@@ -74,6 +74,20 @@ func (c *Client) Group(ctx context.Context, id string) (state string, members in
 		}
 	}
 	return "", 0, c.groupNotFound(ctx, id)
+}
+
+// patiently asks again while the group's coordinator is not there: a fresh
+// cluster makes the topic that it needs at the first question.
+func (c *Client) patiently(ctx context.Context, id string, describe func(context.Context, string) (string, int, error)) (string, int, error) {
+	for try := 0; ; try++ {
+		state, members, err := describe(ctx, id)
+		if !errors.Is(err, kerr.CoordinatorNotAvailable) && !errors.Is(err, kerr.CoordinatorLoadInProgress) && !errors.Is(err, kerr.NotCoordinator) {
+			return state, members, err
+		}
+		if sleep(ctx, c.pause(try)); ctx.Err() != nil {
+			return "", 0, err
+		}
+	}
 }
 
 // classicGroup asks with DescribeGroups. Up to v5 an unknown group is "Dead".
