@@ -169,5 +169,8 @@ func undecodedError(res *inspect.RowsResult) error {
 	if res.Undecoded == 0 {
 		return nil
 	}
+	if res.Undecoded > res.Count { // a query passed over them
+		return op.Errorf(op.Partial, "%s rows have a part that is not as stated: %s", humanCount(res.Undecoded), res.FirstError)
+	}
 	return op.Errorf(op.Partial, "%s of %s rows have a part that is not as stated, shown as hex: %s", humanCount(res.Undecoded), humanCount(res.Count), res.FirstError)
 }

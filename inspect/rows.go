@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -241,13 +242,21 @@ func (p *pass) show(row *Row) error {
 	row.Queried = true
 	in := row.Object()
 	p.undecoded(row)
-	return p.query.Run(p.ctx, in, func(v any) error {
+	var own error
+	err := p.query.Run(p.ctx, in, func(v any) error {
 		row.Result = v
-		if err := p.fn(row); err != nil {
-			return err
+		if own = p.fn(row); own == nil {
+			own = p.counted()
 		}
-		return p.counted()
+		return own
 	})
+	switch {
+	case err == nil || own != nil || p.ctx.Err() != nil:
+		return err
+	case row.failed != "": // counted: what it is not cannot be asked of it
+		return nil
+	}
+	return &op.Error{Kind: op.KindOf(err), What: fmt.Sprintf("--query on the row of key %x", row.Key.Bytes), Err: err}
 }
 
 // undecoded counts a row that was shown as bytes where a decoder was stated.

@@ -215,7 +215,7 @@ func eachDatabase(ctx context.Context, all []located, parallel int, retried *ato
 				return
 			}
 			o := &opened{located: all[i], db: db}
-			found[i] = append(databaseProblems(db, all[i].inStreams()), fn(i, o)...)
+			found[i] = append(all[i].problems(db), fn(i, o)...)
 			retried.Add(int64(db.Retried))
 			if !o.vanished.Load() || try == readTries || ctx.Err() != nil {
 				break
@@ -246,6 +246,15 @@ func databaseProblems(db *lsm.DB, inStreams bool) (out []FileProblem) {
 		out = append(out, FileProblem{Path: path, What: what, Cure: p.Cure, fatal: losesRows(db, p, inStreams), kind: damageKind(p)})
 	}
 	return out
+}
+
+// problems are those of the database; of one file in a directory of its own, or
+// one of another system, that no MANIFEST is there is none.
+func (l *located) problems(db *lsm.DB) []FileProblem {
+	if l.only != "" && (db.Bare || db.Foreign) && !l.inStreams() {
+		return nil
+	}
+	return databaseProblems(db, l.inStreams())
 }
 
 // losesRows says whether a problem of a database is one of its rows. Files that
