@@ -36,7 +36,7 @@ final class Operators extends Profile {
   }
 
   @Override
-  public List<Input> inputs() {
+  List<Input> ownInputs() {
     switch (group) {
       case "stateless":
         return List.of(Input.of("in", Kind.STREAM, 2), Input.of("in2", Kind.STREAM, 2), Input.of("db.a.x1", Kind.STREAM, 1));
@@ -60,7 +60,7 @@ final class Operators extends Profile {
 
   @Override
   public Topology topology(String app, Properties config) {
-    StreamsBuilder builder = builder(config);
+    StreamsBuilder builder = builder(app, config);
     switch (group) {
       case "stateless":
         stateless(builder, app + "-");
