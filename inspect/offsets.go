@@ -88,6 +88,9 @@ func OffsetsPath(ctx context.Context, o MapOptions, sink op.Sink) (*Offsets, err
 	return out, nil
 }
 
+// StoreOffsets are the rows of one store of a map, a partition each.
+func StoreOffsets(s *MapStore) []OffsetRow { return storeOffsetRows(s) }
+
 // storeOffsetRows are the rows of one store, a partition each.
 func storeOffsetRows(s *MapStore) []OffsetRow {
 	base := OffsetRow{App: s.App, Task: s.Task, Store: s.Name, Topic: s.Offsets.Topic, Next: s.Offsets.Next}

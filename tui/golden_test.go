@@ -40,3 +40,24 @@ func TestScreensOfNothing(t *testing.T) {
 	d.look()
 	d.golden(dir, "no-such-path")
 }
+
+// TestScreensOfAStore keeps every tab of a store, of some kinds.
+func TestScreensOfAStore(t *testing.T) {
+	dir := screens(t)
+	d := fixture(t, "4.0.2-papi-alos")
+	d.keys("/", "=plain-kv", "enter", "enter").golden(dir, "store-overview")
+	d.keys("2").golden(dir, "store-levels")
+	d.keys("3").golden(dir, "store-files")
+	d.keys("d").golden(dir, "store-file")
+	d.keys("esc", "4").golden(dir, "store-tombstones")
+	d.keys("5").golden(dir, "store-rows")
+	d.keys("f", "=k1", "enter").golden(dir, "store-rows-from")
+	d.keys("F", "=ij8$", "enter").golden(dir, "store-rows-search")
+	d.keys("v", "=he", "tab", "enter").golden(dir, "store-rows-hex")
+	d.keys("d").golden(dir, "store-row")
+	d.keys("esc", "6").golden(dir, "store-offsets")
+	d.keys("7").golden(dir, "store-history")
+	d.keys("esc", "/", "ctrl+u", "=versioned", "enter", "enter", "5").golden(dir, "rows-versioned")
+	d.keys("esc", "/", "ctrl+u", "=ts-win", "enter", "enter", "5").golden(dir, "rows-window")
+	d.keys("v", "=long", "enter").golden(dir, "rows-not-decoded")
+}

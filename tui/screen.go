@@ -68,6 +68,7 @@ type frame struct {
 // level is what one step of the breadcrumbs shows: one screen, or several as
 // tabs.
 type level struct {
+	name string // in the breadcrumbs; "": the screen's
 	tabs []*frame
 	at   int
 }
@@ -202,6 +203,10 @@ func (m *Model) level() *level { return m.stack[len(m.stack)-1] }
 func (m *Model) crumbs() []string {
 	var out []string
 	for _, l := range m.stack {
+		if l.name != "" {
+			out = append(out, l.name)
+			continue
+		}
 		out = append(out, l.frame().screen.crumb())
 	}
 	return out

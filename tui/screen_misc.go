@@ -151,6 +151,14 @@ func (s *changelogsScreen) build(m *Model, f *frame) {
 	s.t.set(rows)
 }
 
+func (s *changelogsScreen) open(*Model) *level {
+	if r := s.t.current(); r != nil {
+		t := r.data.(*inspect.ChangelogEntry)
+		return single(newTopicScreen(t.App, t.Topic))
+	}
+	return nil
+}
+
 func (s *changelogsScreen) describe(m *Model) (string, []line) {
 	r := s.t.current()
 	if r == nil {

@@ -76,13 +76,40 @@ func field(name, value string) line {
 	if value == "" {
 		value = "-"
 	}
-	return line{{text: padRight(name+":", 18, "") + "  ", tone: dim}, {text: safe(value)}}
+	name = safe(name) + ":"
+	return line{{text: padRight(name, max(18, width(name)), "") + "  ", tone: dim}, {text: safe(value)}}
 }
 
 func fieldIn(name string, k tone, value string) line {
 	l := field(name, value)
 	l[1].tone = k
 	return l
+}
+
+// columns lays out a small table within a text: the first row is its head, and
+// all columns but the last are as wide as they need.
+func columns(rows [][]line) []line {
+	widths := make([]int, len(rows[0]))
+	for _, r := range rows {
+		for j, c := range r {
+			widths[j] = max(widths[j], c.width())
+		}
+	}
+	var out []line
+	for i, r := range rows {
+		l := line{{text: " "}}
+		for j, c := range r {
+			if j < len(r)-1 {
+				l = append(l, span{text: strings.Repeat(" ", widths[j]-c.width())})
+			}
+			if i == 0 {
+				c = toned(header, c.bare())
+			}
+			l = append(append(l, c...), span{text: "  "})
+		}
+		out = append(out, l)
+	}
+	return out
 }
 
 func title(s string) line { return toned(header, s) }
