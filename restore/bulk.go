@@ -180,7 +180,7 @@ func (b *bulkRun) route(ctx context.Context, part PartRange, seq *int64) (Counts
 					cancel(err)
 					return
 				}
-				b.r.progress(b.u, blk.Next-blk.First, int64(blk.WireBytes))
+				b.r.progress(b.u, rt.w, blk.Next-blk.First, int64(blk.WireBytes))
 				reader.Release(blk)
 			}
 		}()

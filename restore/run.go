@@ -30,6 +30,7 @@ type run struct {
 	total    int64 // offsets to replay
 	done     atomic.Int64
 	bytes    atomic.Int64
+	live     live
 	parallel int // units at once
 	workers  int // goroutines of one unit
 }
@@ -116,7 +117,11 @@ func (r *run) checkTransactions(u *Unit, s kafka.BlockStats) error {
 		WithTry("--processing-guarantee exactly_once_v2 (or at_least_once), or processing-guarantee in the spec")
 }
 
-func (r *run) progress(u *Unit, offsets, bytes int64) {
+// progress counts what a worker of u, whose watch is w, has read.
+func (r *run) progress(u *Unit, w *op.Stopwatch, offsets, bytes int64) {
+	if r.sink != nil {
+		r.live.add(u, w, offsets)
+	}
 	done := min(r.done.Add(offsets), r.total) // a partition may be read twice
 	b := r.bytes.Add(bytes)
 	now := time.Now()
@@ -130,6 +135,7 @@ func (r *run) progress(u *Unit, offsets, bytes int64) {
 			e.ETA = time.Duration(float64(r.total-done) / e.Rate * float64(time.Second))
 		}
 	}
+	r.live.tell(&e)
 	r.sink.Emit(e)
 }
 
@@ -366,6 +372,7 @@ func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string) unitResult
 		break
 	}
 	out.counts.Restarted = out.restarts
+	r.live.end(u)
 	r.sink.Emit(op.Event{Type: op.Item, Name: name, Done: out.counts.Records, Unit: "records", Message: fmt.Sprintf("%d records in %s", out.counts.Records, out.elapsed.Round(time.Millisecond))})
 	return out
 }

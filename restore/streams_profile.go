@@ -166,7 +166,7 @@ func (r *run) replayPartition(ctx context.Context, u *Unit, part PartRange, st b
 		if err := r.checkTransactions(u, stats); err != nil {
 			return c, err
 		}
-		r.progress(u, b.Next-b.First, int64(b.WireBytes))
+		r.progress(u, w, b.Next-b.First, int64(b.WireBytes))
 		reader.Release(b)
 	}
 	err = write()

@@ -30,6 +30,8 @@ func commands() []command {
 		}},
 		{"remarks", []string{"problems"}, "what is wrong or remarkable", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newRemarksScreen())) }},
 		{"changelogs", []string{"topics"}, "changelog topics of the cluster", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newChangelogsScreen())) }},
+		{"actions", nil, "what can be done to what is under the cursor", none, func(m *Model, _ string) tea.Cmd { return m.chooseAction() }},
+		{"log", nil, "actions that run or ran, and their results", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newLogScreen())) }},
 		{"theme", nil, "dark, light, none or auto", func(*Model) []string { return Themes() }, func(m *Model, name string) tea.Cmd {
 			if !slices.Contains(Themes(), name) {
 				m.say(bad, "themes are "+strings.Join(Themes(), ", "))

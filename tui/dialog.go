@@ -193,6 +193,8 @@ func (h *help) draw(m *Model, lines []string) {
 	drawRendered(m, lines, "Help", h.body.render(m.theme, w, h.room(m)), w, fmt.Sprintf("%s %s scroll, Esc closes", keyName(m.keys.first(doUp)), keyName(m.keys.first(doDown))))
 }
 
+func ansiCut(s string, n int) string { return ansi.Truncate(s, n, "") }
+
 // drawRendered is drawBox for lines that are painted already.
 func drawRendered(m *Model, lines []string, title string, body []string, w int, foot string) {
 	drawBox(m, lines, title, append(make([]line, len(body)-1), line{{text: strings.Repeat(" ", w)}}), foot)

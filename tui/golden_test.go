@@ -53,7 +53,7 @@ func TestScreensOfAStore(t *testing.T) {
 	d.keys("5").golden(dir, "store-rows")
 	d.keys("f", "=k1", "enter").golden(dir, "store-rows-from")
 	d.keys("F", "=ij8$", "enter").golden(dir, "store-rows-search")
-	d.keys("v", "=he", "tab", "enter").golden(dir, "store-rows-hex")
+	d.keys("F", "ctrl+u", "enter", "v", "=he", "tab", "enter").golden(dir, "store-rows-hex")
 	d.keys("d").golden(dir, "store-row")
 	d.keys("esc", "6").golden(dir, "store-offsets")
 	d.keys("7").golden(dir, "store-history")

@@ -16,10 +16,12 @@ type Options struct {
 	Current  int       // the one to begin with
 
 	AllowWrites bool
-	Theme       string              // one of Themes; "": auto
-	ASCII       bool                // no characters beyond ASCII in frames
-	Keys        map[string][]string // by name (KeyNames): instead of the usual keys
-	Log         *slog.Logger        // nil: nowhere
+	// Actions are what can be done to a subject; nil: nothing.
+	Actions func(c *Context, s Subject) []Action
+	Theme   string              // one of Themes; "": auto
+	ASCII   bool                // no characters beyond ASCII in frames
+	Keys    map[string][]string // by name (KeyNames): instead of the usual keys
+	Log     *slog.Logger        // nil: nowhere
 
 	In  io.Reader
 	Out io.Writer

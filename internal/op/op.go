@@ -34,6 +34,17 @@ type Event struct {
 	Rate    float64       `json:"rate,omitempty"`    // units per second since the start
 	ETA     time.Duration `json:"eta_ns,omitempty"`  // 0 when unknown
 	Err     string        `json:"error,omitempty"`
+	// Parts are what runs now, of an operation on several things at once; Split
+	// is where the workers' time went so far, in seconds by activity.
+	Parts []Part             `json:"parts,omitempty"`
+	Split map[string]float64 `json:"split_seconds,omitempty"`
+}
+
+// Part is one of several things that are worked on at once.
+type Part struct {
+	Name  string `json:"name"`
+	Done  int64  `json:"done"`
+	Total int64  `json:"total"`
 }
 
 // Sink receives events. It may be called from several goroutines at once and
