@@ -116,11 +116,15 @@ func (a *app) tuiOptions(f *tuiFlags, args []string) (*tui.Options, error) {
 	}
 	here.Name = a.contextName(conf)
 	o.Contexts = []tui.Context{here}
+	clusters := map[string]kafkaFlags{here.Name: f.kafka}
 	for _, c := range conf.contexts {
 		if c.name != here.Name {
-			o.Contexts = append(o.Contexts, a.configuredContext(c))
+			var other tui.Context
+			other, clusters[c.name] = configuredContext(c)
+			o.Contexts = append(o.Contexts, other)
 		}
 	}
+	o.Actions = func(c *tui.Context, s tui.Subject) []tui.Action { return a.tuiActions(c, clusters[c.Name], s) }
 	return o, nil
 }
 
@@ -167,11 +171,6 @@ func connectTo(c *tui.Context, k kafkaFlags) {
 	if k.bootstrap == "" && k.commandConfig == "" {
 		return
 	}
-	c.Cluster = cmp.Or(k.bootstrap, filepath.Base(k.commandConfig))
-	for _, x := range [][2]string{{"--bootstrap-server", k.bootstrap}, {"--command-config", k.commandConfig}, {"--cluster-id", k.clusterID}} {
-		if x[1] != "" {
-			c.Flags = append(c.Flags, x[0], x[1])
-		}
-	}
+	c.Cluster, c.Flags = cmp.Or(k.bootstrap, filepath.Base(k.commandConfig)), k.words()
 	c.Connect = func(ctx context.Context) (*kafka.Client, error) { return k.open(ctx, func(string) {}) }
 }

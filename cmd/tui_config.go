@@ -83,7 +83,7 @@ func (a *app) contextName(conf config) string {
 }
 
 // configuredContext is one of the config file's contexts to look at.
-func (a *app) configuredContext(c configContext) tui.Context {
+func configuredContext(c configContext) (tui.Context, kafkaFlags) {
 	out := tui.Context{Name: c.name}
 	var k kafkaFlags
 	for _, s := range c.settings {
@@ -104,7 +104,7 @@ func (a *app) configuredContext(c configContext) tui.Context {
 		out.Path = filepath.Join(out.Path, out.ApplicationID)
 	}
 	connectTo(&out, k)
-	return out
+	return out, k
 }
 
 // tuiLog is the dashboard's log: a file that is made with its first line.

@@ -31,7 +31,10 @@ type Action struct {
 	// Type is what must be typed before it is done; "": y is enough.
 	Type string
 	// Plan looks and changes nothing. The steps are the engine's own.
-	Plan func(ctx context.Context) (*Planned, error)
+	Plan func(ctx context.Context, answer string) (*Planned, error)
+	// Ask is what has to be known before, "new name: "; "": nothing. Help says
+	// more of it.
+	Ask, Help string
 	// Command is the command line that does the same.
 	Command []string
 }
@@ -202,10 +205,24 @@ func (m *Model) plan(a Action) tea.Cmd {
 		m.say(warn, "this dashboard is read only; start it with --allow-writes to "+a.Name)
 		return nil
 	}
+	if a.Ask == "" {
+		return m.planWith(a, "")
+	}
+	m.prompt = newPrompt(m, a.Ask, "", a.Help, func(m *Model, value string) tea.Cmd {
+		if value == "" {
+			m.say(dim, a.Name+": nothing was done")
+			return nil
+		}
+		return m.planWith(a, value)
+	})
+	return nil
+}
+
+func (m *Model) planWith(a Action, answer string) tea.Cmd {
 	m.say(dim, "planning: "+a.Name+" …")
 	ctx := m.ctx
 	return func() tea.Msg {
-		p, err := a.Plan(ctx)
+		p, err := a.Plan(ctx, answer)
 		return jobMsg{action: &a, planned: p, err: err}
 	}
 }

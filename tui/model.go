@@ -95,7 +95,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (m *Model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		m.w, m.h = msg.Width, msg.Height
+		if m.w, m.h = msg.Width, msg.Height; m.w >= leastWidth {
+			m.rebuild()
+		}
 	case tea.BackgroundColorMsg:
 		m.dark = msg.IsDark()
 		m.setTheme(m.o.Theme)

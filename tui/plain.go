@@ -111,6 +111,10 @@ func (p *plainLoop) line(line string) bool {
 	word, arg, _ := strings.Cut(line, " ")
 	arg = strings.TrimSpace(arg)
 	if m.dialog != nil {
+		if d, ok := m.dialog.(*planDialog); ok && d.input != nil && line != "esc" {
+			d.input.SetValue(line)
+			line = "enter"
+		}
 		p.run(m.dialog.key(m, keyPress(line)))
 		return m.dialog == nil
 	}

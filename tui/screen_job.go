@@ -160,7 +160,7 @@ func barOf(m *Model, share float64, room int, k tone) line {
 // rateGraph draws the rate over time, four lines high.
 func rateGraph(m *Model, rates []float64, unit string) []line {
 	const high = 4
-	room := max(10, min(len(rates), m.w-24))
+	room := max(1, min(len(rates), m.w-24))
 	// As many columns as there is room: each the mean of what falls into it.
 	values := make([]float64, room)
 	for i := range values {

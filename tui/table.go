@@ -212,6 +212,16 @@ func (t *table) layout(w int) []int {
 		}
 		out[worst] = 0
 	}
+	// What is narrow may find room that something wide had to leave.
+	for prio := 1; prio <= 20; prio++ {
+		for j, c := range t.cols {
+			if out[j] == 0 && c.prio == prio {
+				if out[j] = full[j]; least() > w-2 {
+					out[j] = 0
+				}
+			}
+		}
+	}
 	total := func() int {
 		n := -gap
 		for _, x := range out {
