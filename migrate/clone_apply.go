@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"sstool/internal/applock"
 	"sstool/internal/files"
 	"sstool/internal/lsm"
@@ -139,16 +141,34 @@ func (c *cloner) recover(m *Migration, j *cloneJournal, sink op.Sink) error {
 func (c *cloner) cloneTask(ctx context.Context, m *cloning, j *cloneJournal, t *CloneTask) error {
 	build := filepath.Join(c.buildDir(m.ID), t.From+"-"+t.To)
 	task := clonedTask{From: t.From, To: t.To, Made: !files.Exists(filepath.Join(c.app(m.NewApp), t.To))}
+	// Databases wait for the disk most of the time.
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(cloneParallel)
 	for i := range t.Stores {
 		s := &t.Stores[i]
 		if s.State != ToClone {
 			continue
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		for k := range s.dbs {
+			g.Go(func() error {
+				if err := gctx.Err(); err != nil {
+					return err
+				}
+				if err := c.cloneDatabase(m, s, &s.dbs[k], filepath.Join(c.stateDir, build, s.databaseDir(k))); err != nil {
+					return fmt.Errorf("store %q: %w", s.Old, err)
+				}
+				return nil
+			})
 		}
-		if err := c.cloneStore(m, &task, s, build); err != nil {
-			return fmt.Errorf("store %q: %w", s.Old, err)
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i := range t.Stores {
+		if s := &t.Stores[i]; s.State == ToClone {
+			if err := c.noteStore(m, &task, s, build); err != nil {
+				return fmt.Errorf("store %q: %w", s.Old, err)
+			}
 		}
 	}
 	if len(task.Stores) == 0 {
@@ -193,36 +213,39 @@ func (c *cloner) cloneTask(ctx context.Context, m *cloning, j *cloneJournal, t *
 	return c.writeJournal(j)
 }
 
-// cloneStore builds one store's clone and notes in task what becomes of it.
-func (c *cloner) cloneStore(m *cloning, task *clonedTask, s *CloneStore, build string) error {
+// cloneParallel is how many databases are cloned at once.
+const cloneParallel = 8
+
+// dir is where a store of this kind lies in a task's directory:
+// <task>/rocksdb/<store>, or <task>/<store>/<store>.<start> for each segment.
+func (s *CloneStore) dir(name string) string {
+	if s.segmented {
+		return name
+	}
+	return filepath.Join(streams.RocksDir, name)
+}
+
+// databaseDir is where the clone of a database lies.
+func (s *CloneStore) databaseDir(k int) string {
+	if !s.segmented {
+		return s.dir(s.New)
+	}
+	start, _ := streams.ParseSegmentDir(s.Old, filepath.Base(s.dbs[k].dir))
+	return filepath.Join(s.dir(s.New), fmt.Sprintf("%s.%d", s.New, start))
+}
+
+// noteStore notes in task what becomes of a store whose databases are cloned,
+// and clones the files beside them.
+func (c *cloner) noteStore(m *cloning, task *clonedTask, s *CloneStore, build string) error {
 	move := s.move
 	oldTask, newTask := filepath.Join(m.OldApp, task.From), filepath.Join(m.NewApp, task.To)
 	cs := clonedStore{CloneStore: *s}
 	if move.OldTopic != move.NewTopic || m.OldApp != m.NewApp || task.From != task.To {
 		cs.OldTopic = move.OldTopic
 	}
-	// kv: <task>/rocksdb/<store>; segmented: <task>/<store>/<store>.<start>.
-	rel := func(store string) string {
-		if s.segmented {
-			return store
-		}
-		return filepath.Join(streams.RocksDir, store)
-	}
-	top := filepath.Join(build, rel(s.New))
-	for i := range s.dbs {
-		db := &s.dbs[i]
-		at := filepath.Join(c.stateDir, top)
-		if s.segmented {
-			start, _ := streams.ParseSegmentDir(s.Old, filepath.Base(db.dir))
-			at = filepath.Join(at, fmt.Sprintf("%s.%d", s.New, start))
-		}
-		if err := c.cloneDatabase(m, s, db, at); err != nil {
-			return err
-		}
-	}
 	if len(s.dbs) > 0 {
-		task.Moves = append(task.Moves, cloneMove{From: top, To: filepath.Join(newTask, rel(s.New))})
-		cs.OldPaths = append(cs.OldPaths, filepath.Join(oldTask, rel(s.Old)))
+		task.Moves = append(task.Moves, cloneMove{From: filepath.Join(build, s.dir(s.New)), To: filepath.Join(newTask, s.dir(s.New))})
+		cs.OldPaths = append(cs.OldPaths, filepath.Join(oldTask, s.dir(s.Old)))
 	}
 	// The position of Kafka up to 4.2, and the offsets of stores that keep them in
 	// a file of their own.

@@ -212,6 +212,9 @@ func makeDirLike(dir, like string) error {
 		return err
 	}
 	if err := os.Mkdir(dir, info.Mode().Perm()); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return nil // made by another goroutine meanwhile
+		}
 		return err
 	}
 	return ownLike(dir, info)

@@ -170,6 +170,7 @@ func TestCloneFixtures(t *testing.T) {
 	for _, name := range lsmtest.Names(t) {
 		for _, newApp := range []string{"", "other-app"} {
 			t.Run(name+"/"+newApp, func(t *testing.T) {
+				t.Parallel()
 				_, app := lsmtest.Unpack(t, name)
 				if newApp == "" {
 					newApp = filepath.Base(app)
@@ -341,4 +342,79 @@ func checkLinked(t *testing.T, old, clone string) {
 			}
 		}
 	}
+}
+
+// errStopped stands for a kill: nothing is cleaned up after it.
+var errStopped = errors.New("stopped")
+
+// Stopped at any point, the old application's directory is as it was (but for
+// further lines of its checkpoint and directories of other names beside its
+// own); the next run completes the clones, and an undo removes all of them.
+func TestCloneStopped(t *testing.T) {
+	for _, name := range []string{"4.0.2-papi-alos", "4.4.0-tjoin-alos"} {
+		for _, newApp := range []string{"", "other-app"} {
+			t.Run(name+"/"+newApp, func(t *testing.T) {
+				t.Parallel()
+				points := 0
+				for stop := 0; stop <= points; stop++ {
+					n := stopAt(t, name, newApp, stop)
+					if stop == 0 {
+						points = n
+					}
+				}
+				if points < 12 {
+					t.Errorf("only %d points", points)
+				}
+			})
+		}
+	}
+}
+
+// stopAt stops a run at its point number stop (0: not at all) and returns how
+// many there were.
+func stopAt(t *testing.T, name, newApp string, stop int) (points int) {
+	t.Helper()
+	ctx := t.Context()
+	_, app := lsmtest.Unpack(t, name)
+	stateDir := filepath.Dir(app)
+	if newApp == "" {
+		newApp = filepath.Base(app)
+	}
+	m := renameAll(t, app, newApp)
+	before := contentOf(t, app)
+	c := &cloner{stateDir: stateDir}
+	c.stop = func(string) error {
+		if points++; points == stop {
+			return errStopped
+		}
+		return nil
+	}
+	p, err := c.Plan(ctx, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Apply(ctx, m, nil); stop > 0 && !errors.Is(err, errStopped) || stop == 0 && err != nil {
+		t.Fatalf("point %d: %v", stop, err)
+	}
+	c.stop = nil
+	after := contentOf(t, app)
+	for path, sum := range before {
+		if after[path] != sum && filepath.Base(path) != streams.CheckpointFile {
+			t.Errorf("point %d: %s was changed", stop, path)
+		}
+	}
+	if stop%2 == 1 { // half of the points are undone, half gone on from
+		if err := c.Undo(ctx, m, nil); err != nil {
+			t.Fatalf("point %d: undo: %v", stop, err)
+		}
+		if now := contentOf(t, app); !maps.Equal(now, before) {
+			t.Errorf("point %d: undone, %d files, were %d", stop, len(now), len(before))
+		}
+		return points
+	}
+	if err := c.Apply(ctx, m, nil); err != nil {
+		t.Fatalf("point %d: again: %v", stop, err)
+	}
+	checkClones(t, m, app, filepath.Join(stateDir, newApp), p)
+	return points
 }
