@@ -78,15 +78,24 @@ func (a *ApplicationMoves) add(o ApplicationOptions, topic string) {
 		a.Moves = append(a.Moves, StoreMove{OldApp: o.Old, NewApp: o.New, OldStore: store, NewStore: store, OldTopic: topic, NewTopic: o.New + rest})
 		return
 	}
-	why := RepartitionTopic
+	a.Topics = append(a.Topics, TopicMove{Old: topic, New: o.New + rest, Why: InternalTopicKind(o.Old, topic)})
+}
+
+// InternalTopicKind tells from the name of an internal topic what it is for
+// (KI/KTableImpl for the topics of a foreign-key join).
+func InternalTopicKind(app, topic string) TopicKind {
+	rest := strings.ToLower(strings.TrimPrefix(topic, app))
 	switch {
-	case strings.HasSuffix(topic, "-repartition"):
-	case strings.Contains(strings.ToLower(rest), "-registration-"):
-		why = RegistrationTopic
-	case strings.Contains(strings.ToLower(rest), "-response-"):
-		why = ResponseTopic
+	case strings.HasSuffix(rest, "-changelog"):
+		return ChangelogTopic
+	case strings.HasSuffix(rest, "-repartition"):
+		return RepartitionTopic
+	case strings.Contains(rest, "subscription-registration-"):
+		return RegistrationTopic
+	case strings.Contains(rest, "subscription-response-"):
+		return ResponseTopic
 	}
-	a.Topics = append(a.Topics, TopicMove{Old: topic, New: o.New + rest, Why: why})
+	return RepartitionTopic
 }
 
 // longerIDs are the applications whose ids begin with this one's.
