@@ -119,6 +119,9 @@ func (c *cloner) recover(m *Migration, j *cloneJournal, sink op.Sink) error {
 	for i := range j.Tasks {
 		t := &j.Tasks[i]
 		if t.Placed {
+			if err := c.relist(t, m); err != nil {
+				return err
+			}
 			continue
 		}
 		switch err := c.complete(t, m.NewApp); {
@@ -134,6 +137,19 @@ func (c *cloner) recover(m *Migration, j *cloneJournal, sink op.Sink) error {
 		}
 	}
 	return os.RemoveAll(filepath.Join(c.stateDir, c.buildDir(m.ID)))
+}
+
+// relist writes the lines of clones again that nobody has used: an application
+// that ran under the old names has dropped them, as it does with what it does
+// not know.
+func (c *cloner) relist(t *clonedTask, m *Migration) error {
+	if todo, err := t.pending(c.stateDir); err != nil || len(todo) > 0 {
+		if errors.Is(err, errOvertaken) {
+			return nil
+		}
+		return err
+	}
+	return t.writeLines(filepath.Join(c.app(m.NewApp), t.To))
 }
 
 // cloneTask builds the clones of one task aside, notes them, and renames them

@@ -1,0 +1,273 @@
+//go:build cgo
+
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sstool/internal/worldtest"
+)
+
+// TestMigrateWorld is the proof on the real thing: applications with every kind
+// of store are built and stopped, migrated to another application id, or to
+// other names and numbers, and started. They restore nothing that the old ones
+// would not, answer the same queries, and go on: after further input they hold
+// what an application holds that was never migrated.
+func TestMigrateWorld(t *testing.T) {
+	worldtest.Require(t)
+	b := worldtest.StartBroker(t, worldtest.Options{})
+	for _, v := range worldVersions() {
+		t.Run(v, func(t *testing.T) {
+			h := worldtest.Streams(t, v)
+			var wg sync.WaitGroup
+			defer wg.Wait()
+			sem := make(chan struct{}, 4) // applications mostly wait
+			for _, how := range []string{"application", "topology"} {
+				for _, p := range worldtest.Profiles() {
+					for _, eos := range []bool{false, true} {
+						w := &moved{t: t, b: b, h: h, p: p, eos: eos, how: how}
+						if !p.Supports(v) || !w.selected() {
+							continue
+						}
+						wg.Add(1)
+						go func() {
+							defer wg.Done()
+							sem <- struct{}{}
+							defer func() { <-sem }()
+							w.run()
+						}()
+					}
+				}
+			}
+		})
+	}
+}
+
+func worldVersions() []string {
+	if v := os.Getenv("SSTOOL_VERSIONS"); v != "" {
+		return strings.Split(v, ",")
+	}
+	if os.Getenv("SSTOOL_MATRIX") == "full" {
+		return worldtest.Versions()
+	}
+	return []string{worldtest.Oldest, worldtest.Newest}
+}
+
+// representative is what make test runs of each version: every kind of store,
+// both guarantees, both ways to migrate.
+func representative() map[string][]string {
+	return map[string][]string{
+		worldtest.Oldest: {"application-papi", "topology-tjoin-eos"},
+		worldtest.Newest: {"application-papi-eos", "application-tjoin", "topology-agg-eos", "topology-win", "topology-ssjoin-eos", "topology-opt"},
+	}
+}
+
+// moved is one application that is migrated. Failures are reported under its
+// name: the applications run side by side.
+type moved struct {
+	t   *testing.T
+	b   *worldtest.Broker
+	h   *worldtest.Harness
+	p   worldtest.Profile
+	eos bool
+	how string
+
+	v1, v2 worldtest.App
+	names  map[string]string // of stores, old → new
+}
+
+func (w *moved) name() string {
+	return w.how + "-" + w.p.Name + map[bool]string{true: "-eos"}[w.eos]
+}
+
+func (w *moved) selected() bool {
+	if only := os.Getenv("SSTOOL_PROFILES"); only != "" {
+		return strings.Contains(","+only+",", ","+w.name()+",")
+	}
+	return os.Getenv("SSTOOL_MATRIX") == "full" || slices.Contains(representative()[w.h.Version], w.name())
+}
+
+func (w *moved) fail(format string, args ...any) { w.t.Errorf(w.name()+": "+format, args...) }
+
+func (w *moved) run() {
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	defer cancel()
+	id := "m-" + w.name() + "-" + strings.ReplaceAll(w.h.Version, ".", "")
+	records, base := w.p.Records/2, worldtest.InputBase(time.Now())
+	w.v1 = w.p.App(id, w.b.Bootstrap, w.t.TempDir(), w.eos)
+	w.v2 = w.v1
+	if w.how == "application" {
+		w.v2.ID, w.v2.Topics = id+"-v2", id
+	} else {
+		w.v2.Suffix, w.v2.Shift = "-b", 70
+	}
+	if _, err := w.h.Build(ctx, w.v1, worldtest.Input{Records: records, Base: base}); err != nil {
+		w.fail("build: %v", err)
+		return
+	}
+	reference := make(chan worldtest.HandoffReport, 1)
+	go func() { reference <- w.reference(ctx, records, base) }()
+	before, err := w.h.Handoff(ctx, w.v1)
+	if err != nil || before.Error != "" {
+		w.fail("start of the old version: %v %s", err, before.Error)
+		return
+	}
+	if !w.migrate(ctx) {
+		return
+	}
+	if w.v2.Shift > 0 {
+		if err := worldtest.CreateTopic(ctx, w.b.Bootstrap, w.v1.ID+"-extra", 2, nil); err != nil {
+			w.fail("%v", err)
+		}
+	}
+	logged := len(w.h.Log())
+	after, err := w.h.Handoff(ctx, w.v2)
+	if err != nil || after.Error != "" {
+		w.fail("start of the new version: %v %s", err, after.Error)
+		return
+	}
+	w.sameStart(before, after)
+	for line := range strings.Lines(w.h.Log()[min(logged, len(w.h.Log())):]) {
+		if strings.Contains(line, "["+w.v2.ID+"-") && strings.Contains(line, "TaskCorrupted") {
+			w.fail("Kafka Streams wiped a task: %s", line)
+		}
+	}
+	if _, err := w.h.Build(ctx, w.v2, worldtest.Input{Records: records, First: records, Base: base}); err != nil {
+		w.fail("further input: %v", err)
+		return
+	}
+	is, err := w.h.Handoff(ctx, w.v2)
+	if err != nil || is.Error != "" {
+		w.fail("second start: %v %s", err, is.Error)
+		return
+	}
+	for name, want := range (<-reference).Stores {
+		old := strings.ReplaceAll(name, w.v1.ID+"-ref", w.v1.ID)
+		if diff := answersDiffer(want, is.Stores[w.new(old)]); diff != "" {
+			w.fail("after further input store %s answers otherwise than that of an application that was not migrated: %s", name, diff)
+		}
+	}
+	w.t.Logf("%s: restored %d at the start, %d on its own directory", w.v2.ID, after.TotalRestored, before.TotalRestored)
+}
+
+// new is the new name of a store.
+func (w *moved) new(old string) string {
+	if n, ok := w.names[old]; ok {
+		return n
+	}
+	return old
+}
+
+// migrate runs the command, and notes the names it gives.
+func (w *moved) migrate(ctx context.Context) bool {
+	common := []string{"--bootstrap-server", w.b.Bootstrap, "--state-dir", w.v1.StateDir, "--yes", "-o", "json"}
+	args := []string{"migrate", "application", w.v1.ID, w.v2.ID}
+	if w.how == "topology" {
+		dir := w.t.TempDir()
+		for name, app := range map[string]worldtest.App{"old.txt": w.v1, "new.txt": w.v2} {
+			text, err := w.h.Describe(ctx, app)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)
+			}
+			if err != nil {
+				w.fail("describe: %v", err)
+				return false
+			}
+		}
+		args = []string{"migrate", "topology", filepath.Join(dir, "old.txt"), filepath.Join(dir, "new.txt"), "--application-id", w.v1.ID}
+	}
+	got := runWith(w.t, nil, append(args, common...)...)
+	var doc struct {
+		Moves []struct {
+			Old string `json:"old_store"`
+			New string `json:"new_store"`
+		}
+	}
+	if err := json.Unmarshal([]byte(got.out), &doc); err != nil || got.code != 0 {
+		w.fail("sstool %s: code %d, %v\n%s", strings.Join(args, " "), got.code, err, got.err)
+		return false
+	}
+	w.names = map[string]string{}
+	for _, m := range doc.Moves {
+		w.names[m.Old] = m.New
+	}
+	if strings.Contains(got.err, "not cloned") {
+		w.fail("%s", got.err)
+	}
+	return true
+}
+
+// sameStart compares what the new version restored and answers with what the
+// old one did on its own directory.
+func (w *moved) sameStart(before, after worldtest.HandoffReport) {
+	onDisk := map[string]bool{}
+	for _, s := range w.p.Stores(w.v1.ID) {
+		onDisk[w.new(s.Name)] = s.OnDisk() && !s.Global
+	}
+	old := map[string]worldtest.RestoredPartition{}
+	for _, x := range before.Partitions {
+		old[fmt.Sprint(w.new(x.Store), x.Partition)] = x
+	}
+	for _, x := range after.Partitions {
+		was := old[fmt.Sprint(x.Store, x.Partition)]
+		if x.Starts > max(was.Starts, 1) {
+			w.fail("the task was wiped and restored again: %+v", x)
+		}
+		if onDisk[x.Store] && x.TotalRestored > was.TotalRestored {
+			w.fail("restored: %+v, the old version %+v", x, was)
+		}
+	}
+	for name, a := range before.Stores {
+		if diff := answersDiffer(a, after.Stores[w.new(name)]); diff != "" {
+			w.fail("queries of store %s answer otherwise than before: %s", name, diff)
+		}
+	}
+}
+
+// reference is an application that gets the same input and is not migrated.
+func (w *moved) reference(ctx context.Context, records int, base time.Time) worldtest.HandoffReport {
+	ref := w.p.App(w.v1.ID+"-ref", w.b.Bootstrap, w.t.TempDir(), w.eos)
+	for _, first := range []int{0, records} {
+		if _, err := w.h.Build(ctx, ref, worldtest.Input{Records: records, First: first, Base: base}); err != nil {
+			w.fail("the application that is not migrated: %v", err)
+			return worldtest.HandoffReport{}
+		}
+	}
+	report, err := w.h.Handoff(ctx, ref)
+	if err != nil || report.Error != "" {
+		w.fail("the application that is not migrated: %v %s", err, report.Error)
+	}
+	return report
+}
+
+// answersDiffer says how the rows that queries return differ.
+func answersDiffer(want, got worldtest.StoreAnswer) string {
+	if want.Type == "unreadable" {
+		return ""
+	}
+	if want.Type != got.Type {
+		return fmt.Sprintf("type %q, wanted %q (%s)", got.Type, want.Type, got.Reason)
+	}
+	for i := range max(len(want.Rows), len(got.Rows)) {
+		w, g := "nothing", "nothing"
+		if i < len(want.Rows) {
+			w = want.Rows[i]
+		}
+		if i < len(got.Rows) {
+			g = got.Rows[i]
+		}
+		if w != g {
+			return fmt.Sprintf("%q, wanted %q (%d rows, wanted %d)", g, w, len(got.Rows), len(want.Rows))
+		}
+	}
+	return ""
+}
