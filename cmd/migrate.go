@@ -25,7 +25,7 @@ func newMigrate(a *app) *cobra.Command {
 		Annotations: exits(exitsBasic),
 	}
 	group(cmd)
-	cmd.AddCommand(newMigrateEnd(a, migrateFinish), newMigrateEnd(a, migrateAbort))
+	cmd.AddCommand(newMigrateTopology(a), newMigrateApplication(a), newMigrateLocal(a), newMigrateEnd(a, migrateFinish), newMigrateEnd(a, migrateAbort))
 	return cmd
 }
 

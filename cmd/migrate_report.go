@@ -19,6 +19,10 @@ func renderMigrationPlan(w *tableWriter, p migrate.MigrationPlan) {
 	renderMoves(w, p.Moves)
 	renderTopicPlans(w, p)
 	w.line("")
+	if p.Clone != nil {
+		renderClone(w, p.Clone)
+		w.line("")
+	}
 	w.line("Steps:")
 	for _, s := range p.Steps {
 		mark := " "
@@ -114,6 +118,10 @@ func renderMigration(w *tableWriter, r migrate.MigrationResult) {
 				w.line("%s, partition %s: the tables were not compared.", printable(c.Old), printable(u))
 			}
 		}
+	}
+	if r.Clone != nil {
+		w.line("")
+		renderClone(w, r.Clone)
 	}
 	w.line("")
 	if len(r.Steps) == 0 {

@@ -45,7 +45,7 @@ func newMigrateTopology(a *app) *cobra.Command {
 		Example: `  sstool migrate topology deployed.txt built.txt --application-id orders --state-dir /var/lib/kafka-streams --dry-run
   kubectl logs orders-0 | sstool migrate topology - built.txt --from-log --application-id orders --yes`,
 		Annotations: exits(migrateExits),
-		Args:        twoTopologies,
+		Args:        cobra.ArbitraryArgs,
 	}
 	section(cmd, "The two versions", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.applicationID, "application-id", "", "the application's `ID` (application.id)")
@@ -60,6 +60,10 @@ func newMigrateTopology(a *app) *cobra.Command {
 // migrateTopology is the command: texts → comparison → moves → plan → apply →
 // report.
 func (a *app) migrateTopology(cmd *cobra.Command, f *migrateTopologyFlags, args []string) error {
+	if len(args) != 2 {
+		return op.Errorf(op.Usage, "two topologies are needed, OLD and NEW, there are %d arguments", len(args)).
+			WithTry("files with the text of Topology#describe(): sstool migrate topology OLD NEW --application-id ID")
+	}
 	if f.applicationID == "" {
 		return op.Errorf(op.Usage, "whose topologies?").WithTry("--application-id ID")
 	}

@@ -132,23 +132,35 @@ func GroupStep(ctx context.Context, c *kafka.Client, old, new string) (Step, err
 		return Step{}, op.Errorf(op.Precondition, "group %q has committed no offsets: the application would begin at auto.offset.reset and process all of its input into state that holds it already", old).
 			WithTry("check the application id; offsets expire after offsets.retention.minutes without a member")
 	}
-	s := Step{ID: "group", Text: fmt.Sprintf("commit %d offsets of group %s, with their metadata, for group %s", len(offsets), old, new)}
-	s.Do = func(ctx context.Context, m *Migration, _ op.Sink) error {
-		now, err := c.GroupOffsets(ctx, old)
-		if err != nil {
-			return err
-		}
-		out, err := mapGroup(m, now)
-		if err != nil {
-			return err
-		}
-		if err := freeGroup(ctx, c, new, out); err != nil {
-			return err
-		}
-		return c.CommitGroupOffsets(ctx, new, out)
-	}
-	return s, nil
+	return Step{
+		ID:   groupStep,
+		Text: fmt.Sprintf("commit %d offsets of group %s, with their metadata, for group %s", len(offsets), old, new),
+		Check: func(ctx context.Context, m *Migration) error {
+			mine, err := mapGroup(m, offsets)
+			if err != nil {
+				return err
+			}
+			return freeGroup(ctx, c, new, mine)
+		},
+		Do: func(ctx context.Context, m *Migration, _ op.Sink) error {
+			now, err := c.GroupOffsets(ctx, old)
+			if err != nil {
+				return err
+			}
+			out, err := mapGroup(m, now)
+			if err != nil {
+				return err
+			}
+			if err := freeGroup(ctx, c, new, out); err != nil {
+				return err
+			}
+			return c.CommitGroupOffsets(ctx, new, out)
+		},
+	}, nil
 }
+
+// groupStep is the id of GroupStep's step.
+const groupStep = "group"
 
 // mapGroup maps committed offsets to the copies. Those of an internal topic
 // that was not copied have nothing to be about.
@@ -188,13 +200,4 @@ func freeGroup(ctx context.Context, c *kafka.Client, group string, mine []kafka.
 		}
 	}
 	return nil
-}
-
-// CheckNewGroup refuses, before anything is done, a new id whose group has
-// offsets already.
-func CheckNewGroup(ctx context.Context, c *kafka.Client, m *Migration, group string) error {
-	if m != nil && m.done("group") {
-		return nil
-	}
-	return freeGroup(ctx, c, group, nil)
 }

@@ -17,7 +17,7 @@ import (
 // brings stores under their new names. Old directories stay as they are: SST
 // files, which nobody ever changes, are linked, and only the small files around
 // them are copied.
-func NewCloner(stateDir string) *cloner { return &cloner{stateDir: filepath.Clean(stateDir)} }
+func NewCloner(stateDir string) Cloner { return &cloner{stateDir: filepath.Clean(stateDir)} }
 
 type cloner struct {
 	stateDir string

@@ -241,6 +241,9 @@ func (p *EndPlan) Steps() []string {
 	if p.Action == "abort" && p.o.Clone != nil {
 		out = append(out, "remove the clones that the migration made below "+p.o.StateDir)
 	}
+	if p.Action == "abort" && p.m.done(groupStep) {
+		out = append(out, "delete group "+p.NewApp+": its offsets were committed by the migration")
+	}
 	for _, t := range p.Topics {
 		out = append(out, fmt.Sprintf("delete topic %s: %s", t.Name, t.Why))
 	}
@@ -278,6 +281,11 @@ func (p *EndPlan) Apply(ctx context.Context, sink op.Sink) (*EndPlan, error) {
 			_, err = p.o.Clone.Finish(ctx, p.m, sink)
 		}
 		if err != nil {
+			return nil, err
+		}
+	}
+	if p.Action == "abort" && p.m.done(groupStep) {
+		if err := p.client.DeleteGroup(ctx, p.NewApp); err != nil {
 			return nil, err
 		}
 	}

@@ -78,6 +78,11 @@ func (p *MigrationPlan) Apply(ctx context.Context, sink op.Sink) (*MigrationResu
 	if err := runSteps(ctx, p.m, p.Steps, p.note, sink); err != nil {
 		return p.result(begun), err
 	}
+	if p.o.Clone != nil { // what was planned may not all have been cloned
+		if p.Clone, err = p.o.Clone.Plan(ctx, p.m); err != nil {
+			return nil, err
+		}
+	}
 	now := time.Now().UTC().Truncate(time.Second)
 	p.m.Completed = &now
 	p.Completed = true

@@ -138,6 +138,13 @@ func PlanMigration(ctx context.Context, c *kafka.Client, o MigrationOptions, sin
 		return nil, err
 	}
 	p.steps()
+	for _, s := range o.Extra {
+		if s.Check != nil && !p.m.done(s.ID) {
+			if err := s.Check(ctx, p.m); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if o.Clone != nil {
 		if p.Clone, err = o.Clone.Plan(ctx, p.m); err != nil {
 			return nil, err

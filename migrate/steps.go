@@ -20,6 +20,8 @@ type Step struct {
 	Done         bool   `json:"done"` // by an earlier run
 
 	Do func(ctx context.Context, m *Migration, sink op.Sink) error `json:"-"`
+	// Check looks, when the plan is made, whether Do could work; nil: it could.
+	Check func(ctx context.Context, m *Migration) error `json:"-"`
 }
 
 // runSteps does what is left of the steps. note keeps the ledger: what is not

@@ -100,3 +100,19 @@ func (c *Client) CommitGroupOffsets(ctx context.Context, group string, offsets [
 	})
 	return failed
 }
+
+// DeleteGroup deletes a group without members, with its offsets. One that does
+// not exist is fine.
+func (c *Client) DeleteGroup(ctx context.Context, group string) error {
+	ctx, cancel := c.timeout(ctx)
+	defer cancel()
+	what := fmt.Sprintf("delete group %q", group)
+	_, err := c.adm.DeleteGroup(ctx, group)
+	switch {
+	case err == nil, errors.Is(err, kerr.GroupIDNotFound):
+		return nil
+	case errors.Is(err, kerr.NonEmptyGroup):
+		return (&op.Error{Kind: op.Precondition, What: what, Err: errors.New("the group has members")}).WithTry("stop the application")
+	}
+	return c.explain(err, what, groupACL("DELETE", group))
+}
