@@ -55,6 +55,7 @@ func commands(a *app) []*cobra.Command {
 		newRestore(a),
 		newInspect(a),
 		newCompact(a),
+		newTTL(a),
 		newRename(a),
 		newMigrate(a),
 		newGet(a),

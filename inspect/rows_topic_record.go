@@ -3,9 +3,6 @@ package inspect
 import (
 	"context"
 	"encoding/binary"
-	"errors"
-	"io"
-	"time"
 
 	"sstool/internal/kafka"
 	"sstool/internal/op"
@@ -56,10 +53,7 @@ type topicSample struct {
 	bytes  int64 // estimate of all their bytes
 }
 
-const (
-	topicSampleFetch = 64 << 10
-	topicSampleKeep  = 256 // records of one place
-)
+const topicSampleKeep = 256 // records of one place
 
 // look samples the topic once: for the guess of columns, and for the table.
 func (t *TopicRows) look(ctx context.Context) error {
@@ -127,32 +121,6 @@ func (t *TopicRows) look(ctx context.Context) error {
 
 // peek calls fn with some records from an offset on.
 func (t *TopicRows) peek(ctx context.Context, p int32, from, to int64, fn func(*kafka.Record) error) error {
-	stall := t.o.StallTimeout
-	if stall == 0 {
-		stall = time.Minute
-	}
-	reader, err := t.c.OpenPartition(ctx, kafka.ReadOptions{Topic: t.o.Topic, Partition: p, From: from, To: to, ReadCommitted: true, MaxBytes: topicSampleFetch, StallTimeout: stall})
-	if err != nil {
-		return err
-	}
-	defer reader.Close()
-	b, err := reader.Next(ctx)
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var dec kafka.Decoder
-	n := 0
-	_, err = dec.Decode(b, func(r *kafka.Record) error {
-		if n++; n > topicSampleKeep {
-			return errEnough
-		}
-		return fn(r)
-	})
-	if errors.Is(err, errEnough) {
-		return nil
-	}
-	return err
+	o := kafka.ReadOptions{Topic: t.o.Topic, Partition: p, From: from, To: to, ReadCommitted: true, StallTimeout: t.o.StallTimeout}
+	return t.c.Peek(ctx, o, topicSampleKeep, fn)
 }

@@ -4,7 +4,8 @@
 //
 // It fails when bulk is less than the factor asked for below, five times as
 // fast as Kafka Streams at least. The scenario "inspect" holds reading a store
-// against RocksDB's own tools (Debian's rocksdb-tools) and its iterator.
+// against RocksDB's own tools (Debian's rocksdb-tools) and its iterator, "ttl"
+// finding the rows to be deleted against a raw consume and that iterator.
 package main
 
 import (
@@ -107,6 +108,11 @@ func run(ctx context.Context) error {
 	if pick.MatchString("inspect") {
 		if err := b.inspect(*records); err != nil {
 			return fmt.Errorf("inspect: %w", err)
+		}
+	}
+	if pick.MatchString("ttl") {
+		if err := b.ttlRows(*records * 5 / 4); err != nil {
+			return fmt.Errorf("ttl: %w", err)
 		}
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)

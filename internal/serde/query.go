@@ -13,28 +13,35 @@ import (
 // Query is a compiled jq expression. It may be used from several goroutines.
 type Query struct{ code *gojq.Code }
 
-// ParseQuery compiles a jq expression. The environment and files are not
-// visible to it.
-func ParseQuery(expr string) (*Query, error) {
+// ParseQuery compiles a jq expression, in which vars ("$key") may be used. The
+// environment and files are not visible to it.
+func ParseQuery(expr string, vars ...string) (*Query, error) {
 	q, err := gojq.Parse(expr)
 	if err != nil {
 		return nil, fmt.Errorf("jq expression %q: %w", expr, err)
 	}
-	code, err := gojq.Compile(q)
+	code, err := gojq.Compile(q, gojq.WithVariables(vars))
 	if err != nil {
 		return nil, fmt.Errorf("jq expression %q: %w", expr, err)
 	}
 	return &Query{code}, nil
 }
 
-// Run calls fn with every result for v, a value as Decode returns. An error of
-// the expression is returned; halt ends it without one.
-func (q *Query) Run(ctx context.Context, v any, fn func(any) error) error {
+// Run calls fn with every result for v, a value as Decode returns, and the
+// values of the variables. An error of the expression is returned; halt ends it
+// without one.
+func (q *Query) Run(ctx context.Context, v any, fn func(any) error, vars ...any) error {
 	in, err := Plain(v)
 	if err != nil {
 		return err
 	}
-	for it := q.code.RunWithContext(ctx, in); ; {
+	values := make([]any, len(vars))
+	for i, x := range vars {
+		if values[i], err = Plain(x); err != nil {
+			return err
+		}
+	}
+	for it := q.code.RunWithContext(ctx, in, values...); ; {
 		out, ok := it.Next()
 		if !ok {
 			return nil

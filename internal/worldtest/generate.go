@@ -194,7 +194,9 @@ const (
 	tombstone = 2
 )
 
-const genBase = 1_750_003_200_000 // a full hour of June 2025
+// GenBase is the time of the first record that Generate writes; each is a
+// millisecond after the one before, except in windows and sessions.
+const GenBase = 1_750_003_200_000 // a full hour of June 2025
 
 func (g *generator) run(ctx context.Context) error {
 	defer func() {
@@ -207,9 +209,9 @@ func (g *generator) run(ctx context.Context) error {
 	span := float64(g.o.Retention.Milliseconds()) * 0.9
 	for i := range g.o.Records {
 		id := g.draw(i)
-		ts := genBase + i
+		ts := GenBase + i
 		if g.segmented() {
-			ts = genBase + int64(float64(i)*span/float64(g.o.Records))
+			ts = GenBase + int64(float64(i)*span/float64(g.o.Records))
 		}
 		key := g.makeKey(id, ts)
 		value := g.makeValue(i)

@@ -43,17 +43,21 @@ func Streams(t testing.TB, version string) *Harness {
 
 // NewHarness is Streams outside of a test.
 func NewHarness(version string) (*Harness, error) {
-	var args []string
-	if !older(version, "4.3") { // stores that keep record headers: KIP-1271
-		args = append(args, "-Pheaders")
-	}
-	cp, err := classpath("harness", version, args...)
+	cp, err := classpath("harness", version, harnessArgs(version)...)
 	if err != nil {
 		return nil, err
 	}
 	h := &Harness{Version: version, classpath: cp}
 	h.session, err = startSession(h.java("-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"))
 	return h, err
+}
+
+// harnessArgs are Maven's for the harness of a version.
+func harnessArgs(version string) []string {
+	if older(version, "4.3") {
+		return nil
+	}
+	return []string{"-Pheaders"} // stores that keep record headers: KIP-1271
 }
 
 // Close ends the JVM.

@@ -1,0 +1,37 @@
+package worldtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// RunJava compiles sources, by file name, against a version of Kafka Streams,
+// runs a class of them and returns what it prints. A warning is an error.
+func RunJava(ctx context.Context, version, class string, sources map[string]string) (string, error) {
+	cp, err := classpath("harness", version, harnessArgs(version)...)
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "sstool-javac-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	classes := filepath.Join(dir, "classes")
+	args := []string{"-Xlint:all,-serial", "-Werror", "-cp", cp, "-d", classes}
+	for name, text := range sources {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+		args = append(args, path)
+	}
+	if out, err := exec.CommandContext(ctx, "javac", args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("javac: %w: %s", err, strings.ReplaceAll(string(out), dir+string(filepath.Separator), ""))
+	}
+	return runCommand(ctx, exec.Command("java", "-XX:TieredStopAtLevel=1", "-cp", classes+string(filepath.ListSeparator)+cp, class))
+}

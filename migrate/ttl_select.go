@@ -1,0 +1,304 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"sstool/internal/op"
+)
+
+var errStopped = errors.New("stopped")
+
+// ttlSelection runs over the rows with several workers, and writes the keys
+// that are to go in order.
+type ttlSelection struct {
+	rules   *ttlRules
+	main    ttlSource
+	others  []ttlSource // joined with main, by key: one worker then
+	workers int
+	out     *ttlOutput
+	tally   *ttlTally
+	sink    op.Sink
+}
+
+const victimsKept = 4 << 20 // bytes that a worker holds while it waits for its turn
+
+// run judges all rows.
+func (s *ttlSelection) run(ctx context.Context) error {
+	workers := s.workers
+	if len(s.others) > 0 {
+		workers = 1
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	turn := newTurn()
+	stop := context.AfterFunc(ctx, turn.end)
+	defer stop()
+	var next, rows atomic.Int64
+	var mu sync.Mutex
+	var throttle op.Throttle
+	progress := func(unit int, n int64) {
+		if done := rows.Add(n); s.sink != nil {
+			s.progress(&throttle, unit, done)
+		}
+	}
+	var wg sync.WaitGroup
+	s.tally = newTTLTally(s.rules)
+	for range workers {
+		wg.Go(func() {
+			j := &ttlJudge{ttlRules: s.rules, ctx: ctx, tally: newTTLTally(s.rules), matched: make([]*ttlRow, len(s.others))}
+			if err := s.work(ctx, j, &next, turn, progress); err != nil {
+				cancel(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			j.tally.bins.flush()
+			s.tally.merge(j.tally)
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+func (s *ttlSelection) work(ctx context.Context, j *ttlJudge, next *atomic.Int64, turn *turn, progress func(int, int64)) error {
+	rd := s.main.reader()
+	defer rd.close()
+	for _, src := range s.others {
+		p := newTTLPull(src)
+		defer p.stop()
+		if p.err != nil {
+			return p.err
+		}
+		j.others = append(j.others, p)
+	}
+	for {
+		unit := int(next.Add(1)) - 1
+		if unit >= s.main.units() {
+			break
+		}
+		mine, n := false, int64(0)
+		write := func() error {
+			if !mine && !turn.wait(unit) {
+				return context.Cause(ctx)
+			}
+			mine = true
+			err := s.out.write(j.victims)
+			j.victims = j.victims[:0]
+			return err
+		}
+		err := rd.each(unit, func(r *ttlRow) error {
+			if n++; n%1024 == 0 {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+			}
+			if err := j.take(r); err != nil {
+				return err
+			}
+			if len(j.victims) >= victimsKept {
+				return write()
+			}
+			return nil
+		})
+		if err == nil {
+			err = write()
+		}
+		if err != nil {
+			return err
+		}
+		turn.done(unit)
+		progress(unit, n)
+	}
+	if j.orphans {
+		if err := j.others[j.companionAt].rest(j.orphan); err != nil {
+			return err
+		}
+		return s.out.write(j.victims)
+	}
+	return nil
+}
+
+func (s *ttlSelection) progress(throttle *op.Throttle, unit int, rows int64) {
+	// The units are of about the same size.
+	s.sink.Emit(op.Event{Type: op.Progress, Name: "judge", Done: int64(unit + 1), Total: int64(s.main.units()), Unit: "parts"})
+}
+
+// turn lets workers write one after the other, in the order of units.
+type turn struct {
+	mu    sync.Mutex
+	cond  *sync.Cond
+	next  int
+	ended bool
+}
+
+func newTurn() *turn {
+	t := &turn{}
+	t.cond = sync.NewCond(&t.mu)
+	return t
+}
+
+// wait waits for a unit's turn; false when it will not come.
+func (t *turn) wait(unit int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.next != unit && !t.ended {
+		t.cond.Wait()
+	}
+	return !t.ended
+}
+
+func (t *turn) done(unit int) {
+	t.mu.Lock()
+	t.next = unit + 1
+	t.mu.Unlock()
+	t.cond.Broadcast()
+}
+
+func (t *turn) end() {
+	t.mu.Lock()
+	t.ended = true
+	t.mu.Unlock()
+	t.cond.Broadcast()
+}
+
+// ttlOutput takes the keys that are to go, store by store and partition by
+// partition. It belongs to whose turn it is.
+type ttlOutput struct {
+	rules    *ttlRules
+	max      int64
+	keep     []bool // of the related stores: whether they are cleaned
+	dir      string
+	written  int64
+	left     int64
+	open     []ttlKeys // by store: the judged one, then the related ones
+	counts   []TTLSelect
+	parts    map[int32]*TTLSelect
+	ages     []TTLSelect
+	samples  map[int32]*ttlSamples
+	victim   ttlVictim
+	finished []map[int32]*KeySet
+}
+
+// ttlKeys is the list of keys that is being written of a store: partitions come
+// one after the other.
+type ttlKeys struct {
+	partition int32
+	w         *keySetWriter
+}
+
+func newTTLOutput(r *ttlRules, keep []bool, dir string, most int64) *ttlOutput {
+	o := &ttlOutput{rules: r, max: most, keep: keep, dir: dir, counts: make([]TTLSelect, 1+len(keep)), open: make([]ttlKeys, 1+len(keep)), parts: map[int32]*TTLSelect{},
+		ages: make([]TTLSelect, len(r.edges)+1), samples: map[int32]*ttlSamples{}}
+	for range 1 + len(keep) {
+		o.finished = append(o.finished, map[int32]*KeySet{})
+	}
+	return o
+}
+
+// write adds what a worker selected.
+func (o *ttlOutput) write(b []byte) error {
+	v := &o.victim
+	for len(b) > 0 {
+		var err error
+		if b, err = v.read(b, len(o.keep)); err != nil {
+			return err
+		}
+		if o.max > 0 && o.written >= o.max {
+			o.left++
+			continue
+		}
+		o.written++
+		if v.size >= 0 {
+			if err := o.add(0, v, v.size); err != nil {
+				return err
+			}
+			o.count(v)
+		}
+		for i, size := range v.others {
+			if size >= 0 && o.keep[i] {
+				if err := o.add(1+i, v, size); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (o *ttlOutput) add(store int, v *ttlVictim, size int64) error {
+	o.counts[store].Rows++
+	o.counts[store].Bytes += size
+	k := &o.open[store]
+	if k.w == nil || k.partition != v.partition {
+		if err := o.closeKeys(store); err != nil {
+			return err
+		}
+		var err error
+		if k.w, err = newKeySet(o.dir); err != nil {
+			return err
+		}
+		k.partition = v.partition
+	}
+	return k.w.Add(v.key)
+}
+
+// closeKeys ends the list of a partition.
+func (o *ttlOutput) closeKeys(store int) error {
+	k := &o.open[store]
+	if k.w == nil {
+		return nil
+	}
+	set, err := k.w.Close()
+	k.w = nil
+	if err != nil {
+		return err
+	}
+	if o.finished[store][k.partition] != nil {
+		return op.Errorf(op.Failed, "the rows of partition %d came in two pieces", k.partition)
+	}
+	o.finished[store][k.partition] = set
+	return nil
+}
+
+// count notes a row of the judged store.
+func (o *ttlOutput) count(v *ttlVictim) {
+	p, s := o.parts[v.partition], o.samples[v.partition]
+	if p == nil {
+		p, s = &TTLSelect{}, &ttlSamples{}
+		o.parts[v.partition], o.samples[v.partition] = p, s
+	}
+	p.Rows++
+	p.Bytes += v.size
+	s.add(v)
+	if v.class == timeKnown {
+		a := &o.ages[o.rules.ageRange(o.rules.age(v.partition, v.time))]
+		a.Rows++
+		a.Bytes += v.size
+	}
+}
+
+// finish closes the lists of keys.
+func (o *ttlOutput) finish() error {
+	for i := range o.open {
+		if err := o.closeKeys(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discard removes the lists of a selection that failed.
+func (o *ttlOutput) discard() {
+	for _, k := range o.open {
+		if k.w != nil {
+			k.w.Discard()
+		}
+	}
+	for _, parts := range o.finished {
+		for _, s := range parts {
+			s.Remove()
+		}
+	}
+}
