@@ -31,7 +31,9 @@ func renderTTLPlan(w *tableWriter, p migrate.TTLPlan) {
 // renderTTL draws what became of it.
 func renderTTL(w *tableWriter, r migrate.TTLResult) {
 	if r.Plan != nil && !w.machine() {
-		w.ttlPlan(r.Plan)
+		w.ttlHead(r.Plan)
+		w.ttlPartitions(r.Plan)
+		w.ttlRelated(r.Plan)
 		w.line("")
 	}
 	w.deletion(&r.DeletionResult)
@@ -46,6 +48,15 @@ func (w *tableWriter) ttlPlan(p *migrate.TTLPlan) {
 		w.ttlPartitions(p)
 		return
 	}
+	w.ttlHead(p)
+	w.ttlPartitions(p)
+	w.ttlRelated(p)
+	w.ttlHistogram(p)
+	w.ttlSamples(p)
+}
+
+// ttlHead says what the plan is about.
+func (w *tableWriter) ttlHead(p *migrate.TTLPlan) {
 	s := p.Stores[0]
 	rows := [][2]string{{"store", fmt.Sprintf("%s of %s, %s (%s)", s.Store, p.ApplicationID, s.Kind, s.KindWhy)}, {"changelog", s.Topic}, {"age from", p.AgeFrom}}
 	if p.Cutoff != nil {
@@ -57,10 +68,6 @@ func (w *tableWriter) ttlPlan(p *migrate.TTLPlan) {
 	rows = append(rows, [2]string{"keys, values", decoderText(p.KeyDecoder) + ", " + decoderText(p.ValueDecoder)})
 	w.pairs(rows)
 	w.line("")
-	w.ttlPartitions(p)
-	w.ttlRelated(p)
-	w.ttlHistogram(p)
-	w.ttlSamples(p)
 }
 
 func decoderText(d migrate.TTLDecoder) string {
