@@ -67,7 +67,11 @@ func (r *Rows) passOver(err error) bool {
 	}
 	r.note("%s", err)
 	if r.damage == nil {
-		r.damage = &op.Error{Kind: op.Corrupt, What: r.notWhole(), Err: err}
+		e := &op.Error{Kind: op.Corrupt, What: r.notWhole(), Err: err}
+		if len(op.Tries(err)) == 0 {
+			e.Try = "restore the store from its changelog; sstool inspect sst --verify --keep-going says what of its files is whole"
+		}
+		r.damage = e
 	}
 	return true
 }

@@ -181,3 +181,21 @@ func TestStatedKindAgainstTheFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestGetFromDamagedBlock: that keys do not look like anything because none can
+// be read is told as what it is.
+func TestGetFromDamagedBlock(t *testing.T) {
+	_, app := lsmtest.Unpack(t, "4.0.2-papi-alos")
+	path := one(t, filepath.Join(app, "0_0/rocksdb/ts-kv/*.sst"))
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[700] ^= 4
+	write(t, path, string(b))
+	r := openRows(t, RowsOptions{Path: filepath.Dir(path)})
+	_, err = r.Get(context.Background(), RowsGet{Key: "k001"}, func(*Row) error { return nil })
+	if op.KindOf(err) != op.Corrupt || !strings.Contains(err.Error(), "checksum") || len(op.Tries(err)) == 0 {
+		t.Errorf("get: %v", err)
+	}
+}
