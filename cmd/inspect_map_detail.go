@@ -12,7 +12,7 @@ import (
 // that one.
 func renderStore(w *tableWriter, m *inspect.Map, s *inspect.MapStore) {
 	w.line("")
-	w.pairs(storeFacts(w, m, s))
+	w.wrappedPairs(storeFacts(w, m, s))
 	if len(s.Segments) > 0 {
 		w.line("")
 		renderSegments(w, s)

@@ -234,6 +234,22 @@ func someOf(places []string) string {
 	return strings.Join(places, ", ")
 }
 
+// wrappedPairs are pairs whose values are wrapped to 80 columns; -o wide has
+// each on one line.
+func (w *tableWriter) wrappedPairs(rows [][2]string) {
+	if w.format != formatTable {
+		w.pairs(rows)
+		return
+	}
+	width := 0
+	for _, r := range rows {
+		width = max(width, len(r[0]))
+	}
+	for _, r := range rows {
+		w.wrapped(fmt.Sprintf("%-*s  ", width, r[0]), r[1])
+	}
+}
+
 // wrapped writes text in lines of at most 80 columns, the first behind head.
 func (w *tableWriter) wrapped(head, text string) {
 	const width = 80

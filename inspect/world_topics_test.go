@@ -68,6 +68,7 @@ func TestRealOddTopics(t *testing.T) {
 	open, err := worldtest.BeginTxn(ctx, b.Bootstrap, o.name, o.records(20, "open")...)
 	must(err)
 	must(worldtest.Produce(ctx, b.Bootstrap, o.name, o.records(20, "")...))
+	o.open = true
 	o.check(ctx, t, "open transaction")
 	must(open.Abort(ctx))
 }
@@ -80,6 +81,7 @@ type oddTopic struct {
 	partitions int32
 	rnd        *rand.Rand
 	n          int
+	open       bool // a transaction is
 }
 
 // header is a record's header as worldtest.Record has it.
@@ -146,11 +148,22 @@ type modelRow struct {
 // what was counted.
 func (o *oddTopic) model(ctx context.Context, t *testing.T) (rows map[int32][]modelRow, count LogCounts, distinct, live int64) {
 	t.Helper()
-	log, err := worldtest.ReadTopic(ctx, o.bootstrap, o.name)
-	if err != nil {
-		t.Fatal(err)
+	// A broker writes the markers of a transaction after it has said that it ended.
+	var ends map[int32]kafka.PartitionOffsets
+	for wait := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		var err error
+		if ends, err = o.c.Offsets(ctx, o.name, nil); err != nil {
+			t.Fatal(err)
+		}
+		undecided := int64(0)
+		for _, e := range ends {
+			undecided += e.End - e.LastStable
+		}
+		if undecided == 0 || o.open || time.Now().After(wait) {
+			break
+		}
 	}
-	ends, err := o.c.Offsets(ctx, o.name, nil)
+	log, err := worldtest.ReadTopic(ctx, o.bootstrap, o.name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +214,7 @@ func (o *oddTopic) model(ctx context.Context, t *testing.T) (rows map[int32][]mo
 	return rows, count, distinct, live
 }
 
-func (o *oddTopic) open(ctx context.Context, t *testing.T, to TopicRowsOptions) *TopicRows {
+func (o *oddTopic) reader(ctx context.Context, t *testing.T, to TopicRowsOptions) *TopicRows {
 	t.Helper()
 	to.Topic, to.TempDir = o.name, t.TempDir()
 	topic, err := OpenTopicRows(ctx, o.c, to, nil)
@@ -253,7 +266,7 @@ func (o *oddTopic) check(ctx context.Context, t *testing.T, when string) {
 				want = append(want, fmt.Sprintf("%d %x = %x %t @%d #%d %d", p, r.key, r.value, r.value == nil, r.at, r.offset, r.headers))
 			}
 		}
-		topic := o.open(ctx, t, s.to)
+		topic := o.reader(ctx, t, s.to)
 		res, err := topic.Scan(ctx, s.scan, func(row *Row) error {
 			got = append(got, fmt.Sprintf("%d %x = %x %t @%d #%d %d", *row.Partition, row.Key.Bytes, row.Value.Bytes, row.Value.Bytes == nil, *row.Time, *row.Offset, len(row.Headers)))
 			if b := row.AppendJSON(nil); bytes.ContainsAny(b, "\x1b\x7f") || bytes.Contains(b, []byte("\u202e")) {
@@ -297,7 +310,7 @@ func (o *oddTopic) checkGets(ctx context.Context, t *testing.T, when string, row
 		for i := 0; i < len(list); i += 9 {
 			r := list[i]
 			for _, deleted := range []bool{false, true} {
-				topic := o.open(ctx, t, TopicRowsOptions{Key: serde.Hex(), Partitions: []int32{p}})
+				topic := o.reader(ctx, t, TopicRowsOptions{Key: serde.Hex(), Partitions: []int32{p}})
 				var got []byte
 				res, err := topic.Get(ctx, RowsGet{Key: fmt.Sprintf("%x", r.key), Deleted: deleted}, func(row *Row) error { got = bytes.Clone(row.Value.Bytes); return nil })
 				shown := int64(1)
@@ -311,7 +324,7 @@ func (o *oddTopic) checkGets(ctx context.Context, t *testing.T, when string, row
 			n++
 		}
 	}
-	topic := o.open(ctx, t, TopicRowsOptions{Key: serde.Hex()})
+	topic := o.reader(ctx, t, TopicRowsOptions{Key: serde.Hex()})
 	if _, err := topic.Get(ctx, RowsGet{Key: "zz"}, nil); op.KindOf(err) != op.Usage {
 		t.Errorf("%s: a key that is no hex: %v", when, err)
 	}
@@ -323,7 +336,7 @@ func (o *oddTopic) checkGets(ctx context.Context, t *testing.T, when string, row
 	}
 	// As any kind: what does not have its form is shown as what it is.
 	for _, k := range streams.Kinds() {
-		topic := o.open(ctx, t, TopicRowsOptions{Kind: k})
+		topic := o.reader(ctx, t, TopicRowsOptions{Kind: k})
 		if _, err := topic.Scan(ctx, RowsScan{Deleted: true}, func(row *Row) error { row.AppendJSON(nil); return nil }); err != nil {
 			t.Errorf("%s: as %s: %v", when, k, err)
 		}
