@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -22,6 +23,8 @@ type Client struct {
 	idle   []*fetcher        // those whose reader is done
 	busy   map[*fetcher]bool // and those at work
 	closed bool
+
+	leaderless atomic.Int64 // since when partitions have had no leader, in ns since 1970; 0: they have
 }
 
 // settings are the parts of the configuration that the package itself needs.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"sstool/internal/op"
 
@@ -72,8 +73,43 @@ func (c *Client) OffsetForTime(ctx context.Context, topic string, partition int3
 	return listed[partition], err
 }
 
+// How long partitions without a leader are waited for: an election takes a
+// moment, a partition that has lost its brokers takes forever. The time is that
+// of all calls together, until a leader answers again.
+const (
+	electionTime  = 10 * time.Second
+	electionPause = 250 * time.Millisecond
+)
+
 // listOffsets asks the leaders for one offset per partition; all or an error.
 func (c *Client) listOffsets(ctx context.Context, topic string, partitions []int32, ts int64, committed bool) (map[int32]int64, error) {
+	for {
+		out, err := c.listOffsetsOnce(ctx, topic, partitions, ts, committed)
+		if !isElection(err) {
+			if err == nil {
+				c.leaderless.Store(0)
+			}
+			return out, err
+		}
+		c.leaderless.CompareAndSwap(0, time.Now().UnixNano())
+		if time.Since(time.Unix(0, c.leaderless.Load())) > electionTime {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(electionPause):
+		}
+	}
+}
+
+// isElection says whether a partition has no leader just now, or another one
+// than was thought.
+func isElection(err error) bool {
+	return errors.Is(err, kerr.LeaderNotAvailable) || errors.Is(err, kerr.NotLeaderForPartition)
+}
+
+func (c *Client) listOffsetsOnce(ctx context.Context, topic string, partitions []int32, ts int64, committed bool) (map[int32]int64, error) {
 	req := kmsg.NewPtrListOffsetsRequest()
 	if committed {
 		req.IsolationLevel = 1
