@@ -115,6 +115,11 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("ttl: %w", err)
 		}
 	}
+	if pick.MatchString("produce") {
+		if err := b.produce(*records); err != nil {
+			return fmt.Errorf("produce: %w", err)
+		}
+	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "changelog\trecords\tKafka Streams s\tbulk s\traw s\tbulk vs Kafka Streams\tbulk vs raw (rate)\tbulk vs plain kgo loop (rate)\tpredicted vs Kafka Streams (time)\tpeak MiB\tstore MiB\t")
 	var failed []string

@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"iter"
+	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -165,4 +168,35 @@ func ProduceTxn(ctx context.Context, bootstrap, topic string, commit bool, recor
 		return txn.Commit(ctx)
 	}
 	return txn.Abort(ctx)
+}
+
+// PlainProduce writes records with franz-go's own idempotent producer as it
+// comes, without compression, and returns how long it took: what sstool's
+// producer is measured against. The slices must stay as they are.
+func PlainProduce(ctx context.Context, bootstrap, topic string, records iter.Seq[Record]) (time.Duration, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	client, err := kgo.NewClient(kgo.SeedBrokers(bootstrap), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	if err := client.Ping(ctx); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	var failed atomic.Pointer[error]
+	for r := range records {
+		client.Produce(ctx, &kgo.Record{Topic: topic, Partition: r.Partition, Key: r.Key, Value: r.Value, Timestamp: r.Timestamp}, func(_ *kgo.Record, err error) {
+			if err != nil {
+				failed.Store(&err)
+			}
+		})
+	}
+	if err := client.Flush(ctx); err != nil {
+		return 0, err
+	}
+	if err := failed.Load(); err != nil {
+		return 0, *err
+	}
+	return time.Since(start), nil
 }
