@@ -56,6 +56,7 @@ func commands(a *app) []*cobra.Command {
 		newInspect(a),
 		newCompact(a),
 		newTTL(a),
+		newTombstone(a),
 		newRename(a),
 		newMigrate(a),
 		newGet(a),

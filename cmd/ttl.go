@@ -60,17 +60,22 @@ func (a *app) ttl(ctx context.Context, f *ttlFlags) error {
 	}
 	show := a.startProgress(f.progress)
 	defer show.close()
-	warn := func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) }
 	o, err := f.options(ctx, a)
 	if err != nil {
 		return err
 	}
-	client, err := f.kafka.open(ctx, warn)
+	client, err := f.kafka.open(ctx, func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) })
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	do, err := f.deletion()
+	return a.deleteRows(ctx, f, client, o, show)
+}
+
+// deleteRows goes on with an unfinished run, or plans, asks and applies.
+func (a *app) deleteRows(ctx context.Context, f *ttlFlags, client *kafka.Client, o migrate.TTLOptions, show *progress) error {
+	warn := func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) }
+	do, err := f.deletion(o.Command)
 	if err != nil {
 		return err
 	}
@@ -83,7 +88,7 @@ func (a *app) ttl(ctx context.Context, f *ttlFlags) error {
 			warn(note)
 		}
 		if left != nil {
-			return a.applyTTL(ctx, f, client, nil, left, do, show)
+			return a.applyRows(ctx, f, client, nil, left, do, show)
 		}
 	}
 	temp, err := os.MkdirTemp(o.TempDir, "sstool-ttl-")
@@ -96,20 +101,25 @@ func (a *app) ttl(ctx context.Context, f *ttlFlags) error {
 	if err != nil {
 		return err
 	}
+	if o.Command == migrate.CommandTombstone {
+		if err := keysMissing(plan, warn); err != nil {
+			return err
+		}
+	}
 	for _, text := range plan.Warnings {
 		warn(text)
 	}
 	if f.dryRun {
 		show.flush()
 		plan.Steps = plan.Deletion().Steps(do)
-		return emit(a, f.out, "ttl.plan", *plan, renderTTLPlan)
+		return emit(a, f.out, o.Command+".plan", *plan, renderTTLPlan)
 	}
-	return a.applyTTL(ctx, f, client, plan, plan.Deletion(), do, show)
+	return a.applyRows(ctx, f, client, plan, plan.Deletion(), do, show)
 }
 
-// applyTTL asks and deletes. The plan is nil when an unfinished run is
+// applyRows asks and deletes. The plan is nil when an unfinished run is
 // continued.
-func (a *app) applyTTL(ctx context.Context, f *ttlFlags, client *kafka.Client, plan *migrate.TTLPlan, d *migrate.Deletion, do migrate.DeletionOptions, show *progress) error {
+func (a *app) applyRows(ctx context.Context, f *ttlFlags, client *kafka.Client, plan *migrate.TTLPlan, d *migrate.Deletion, do migrate.DeletionOptions, show *progress) error {
 	res := migrate.TTLResult{Plan: plan}
 	keys, _ := d.Keys()
 	if keys > 0 && !f.yes {
@@ -133,7 +143,7 @@ func (a *app) applyTTL(ctx context.Context, f *ttlFlags, client *kafka.Client, p
 	show.flush()
 	if done != nil {
 		res.DeletionResult = *done
-		if werr := emit(a, f.out, "ttl", res, renderTTL); werr != nil && err == nil {
+		if werr := emit(a, f.out, d.Command, res, renderTTL); werr != nil && err == nil {
 			err = werr
 		}
 	}

@@ -36,6 +36,7 @@ type ttlFlags struct {
 	timestampExpr, timestampsFrom string
 	unknown                       choiceValue
 	where, prefix, keysFrom       string
+	keys                          []string // tombstone's
 	maxRows                       numberValue
 	key, value, timestampsValue   serdeValue
 	memory                        memoryValue
@@ -50,17 +51,9 @@ type ttlFlags struct {
 
 func (f *ttlFlags) register(cmd *cobra.Command) {
 	section(cmd, "Which store", func(fs *pflag.FlagSet) {
-		f.kafka.register(cmd)
-		fs.StringVar(&f.appID, "application-id", "", "application.id of the Kafka Streams application, `ID`")
 		fs.StringVar(&f.store, "store", "", "the store's `NAME`")
+		f.registerStore(cmd, fs)
 		fs.Var(&f.also, "also", "related stores, `NAME,NAME`: a key that is deleted is deleted from them too")
-		fs.StringVar(&f.stateDir, "state-dir", "", "state.dir `DIR` of the application: tells the kind, is read where it is current, and its rows are deleted too")
-		fs.StringVar(&f.spec, "spec", "", "store specification `FILE`, which tells the kind; sstool spec writes it")
-		fs.StringVar(&f.topology, "topology", "", "`FILE` with the text of Topology#describe(); - is stdin")
-		f.kind.choices = []string{string(streams.KV), string(streams.TimestampedKV)}
-		fs.Var(&f.kind, "kind", "`KIND` of the stores whose kind nothing else tells: kv or timestamped-kv")
-		f.guarantee.choices = []string{spec.AtLeastOnce, spec.ExactlyOnce}
-		fs.Var(&f.guarantee, "processing-guarantee", "processing `GUARANTEE` of the application: at_least_once or exactly_once_v2")
 	})
 	section(cmd, "Which rows", func(fs *pflag.FlagSet) {
 		fs.Var(&f.olderThan, "older-than", "rows older than this: 24h, 30d")
@@ -82,22 +75,38 @@ func (f *ttlFlags) register(cmd *cobra.Command) {
 		fs.Var(&f.timestampsValue, "timestamps-value", "how values of --timestamps-from are decoded: `DECODER` (default as they look, or long)")
 		fs.Var(&f.memory, "memory", "memory budget (default 256MiB)")
 	})
-	section(cmd, "How", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&f.dryRun, "dry-run", false, "show what would go and change nothing")
-		fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
-		fs.Var(&f.wait, "wait", "wait so long for the members of the application's group to leave")
-		f.rate.min = 1
-		fs.Var(&f.rate, "rate", "write at most `N` tombstones a second")
-		fs.Var(&f.timestamp, "tombstone-timestamp", "timestamp of the tombstones, a `TIME` (default now)")
-		fs.BoolVar(&f.compact, "compact", false, "compact the local stores afterwards")
-		fs.StringVar(&f.target, "target-kafka", "", "for --compact: Kafka `VERSION` of the application, 3.0 to 4.4 (default any of them)")
-		fs.StringVar(&f.ledger, "ledger", "", "`FILE` that notes how far the run is, for the next one (default beside the state directory, or in $XDG_STATE_HOME/sstool)")
-		f.out.register(cmd, formatTable, formatWide, formatJSON, formatCSV, formatTSV)
-		f.progress.register(cmd)
-	})
-	for flag, v := range map[string]choiceValue{"kind": f.kind, "processing-guarantee": f.guarantee, "unknown-timestamps": f.unknown} {
-		complete(cmd, flag, v.choices)
-	}
+	section(cmd, "How", func(fs *pflag.FlagSet) { f.registerDeletion(cmd, fs) })
+	complete(cmd, "unknown-timestamps", f.unknown.choices)
+}
+
+// registerStore is which store, for tombstone too.
+func (f *ttlFlags) registerStore(cmd *cobra.Command, fs *pflag.FlagSet) {
+	f.kafka.register(cmd)
+	fs.StringVar(&f.appID, "application-id", "", "application.id of the Kafka Streams application, `ID`")
+	fs.StringVar(&f.stateDir, "state-dir", "", "state.dir `DIR` of the application: tells the kind, is read where it is current, and its rows are deleted too")
+	fs.StringVar(&f.spec, "spec", "", "store specification `FILE`, which tells the kind; sstool spec writes it")
+	fs.StringVar(&f.topology, "topology", "", "`FILE` with the text of Topology#describe(); - is stdin")
+	f.kind.choices = []string{string(streams.KV), string(streams.TimestampedKV)}
+	fs.Var(&f.kind, "kind", "`KIND` of the stores whose kind nothing else tells: kv or timestamped-kv")
+	f.guarantee.choices = []string{spec.AtLeastOnce, spec.ExactlyOnce}
+	fs.Var(&f.guarantee, "processing-guarantee", "processing `GUARANTEE` of the application: at_least_once or exactly_once_v2")
+	complete(cmd, "kind", f.kind.choices)
+	complete(cmd, "processing-guarantee", f.guarantee.choices)
+}
+
+// registerDeletion is how rows are deleted, for tombstone too.
+func (f *ttlFlags) registerDeletion(cmd *cobra.Command, fs *pflag.FlagSet) {
+	fs.BoolVar(&f.dryRun, "dry-run", false, "show what would go and change nothing")
+	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	fs.Var(&f.wait, "wait", "wait so long for the members of the application's group to leave")
+	f.rate.min = 1
+	fs.Var(&f.rate, "rate", "write at most `N` tombstones a second")
+	fs.Var(&f.timestamp, "tombstone-timestamp", "timestamp of the tombstones, a `TIME` (default now)")
+	fs.BoolVar(&f.compact, "compact", false, "compact the local stores afterwards")
+	fs.StringVar(&f.target, "target-kafka", "", "for --compact: Kafka `VERSION` of the application, 3.0 to 4.4 (default any of them)")
+	fs.StringVar(&f.ledger, "ledger", "", "`FILE` that notes how far the run is, for the next one (default beside the state directory, or in $XDG_STATE_HOME/sstool)")
+	f.out.register(cmd, formatTable, formatWide, formatJSON, formatCSV, formatTSV)
+	f.progress.register(cmd)
 }
 
 // check refuses flags that contradict each other.
@@ -121,7 +130,7 @@ func (f *ttlFlags) check() error {
 }
 
 // deletion is how the rows are deleted.
-func (f *ttlFlags) deletion() (migrate.DeletionOptions, error) {
+func (f *ttlFlags) deletion(command string) (migrate.DeletionOptions, error) {
 	o := migrate.DeletionOptions{Ledger: f.ledger, Rate: float64(f.rate.or(0)), Wait: time.Duration(f.wait), Compact: f.compact, StateDir: f.stateRoot()}
 	if f.timestamp.ms != nil {
 		o.Timestamp = *f.timestamp.ms
@@ -137,7 +146,7 @@ func (f *ttlFlags) deletion() (migrate.DeletionOptions, error) {
 		o.Target = v
 	}
 	if o.Ledger == "" {
-		o.Ledger = migrate.DefaultLedger(o.StateDir, "ttl", f.appID, append([]string{f.store}, f.also...)...)
+		o.Ledger = migrate.DefaultLedger(o.StateDir, command, f.appID, append([]string{f.store}, f.also...)...)
 	}
 	return o, nil
 }
@@ -153,7 +162,7 @@ func (f *ttlFlags) stateRoot() string {
 // options are the engine's.
 func (f *ttlFlags) options(ctx context.Context, a *app) (migrate.TTLOptions, error) {
 	o := migrate.TTLOptions{
-		ApplicationID: f.appID, Guarantee: f.guarantee.value, OlderThan: time.Duration(f.olderThan), StreamTime: f.streamTime, Before: f.before.ms,
+		Command: migrate.CommandTTL, ApplicationID: f.appID, Guarantee: f.guarantee.value, OlderThan: time.Duration(f.olderThan), StreamTime: f.streamTime, Before: f.before.ms,
 		Prefix: f.prefix, DeleteUnknown: f.unknown.value == "delete", MaxRows: f.maxRows.or(0), Key: f.key.Serde, Value: f.value.Serde, CompanionValue: f.timestampsValue.Serde,
 		Memory: int64(f.memory), StallTimeout: time.Minute, DryRun: f.dryRun,
 	}
@@ -170,6 +179,10 @@ func (f *ttlFlags) options(ctx context.Context, a *app) (migrate.TTLOptions, err
 		if o.Keys, err = a.opener("--keys-from", f.keysFrom); err != nil {
 			return o, err
 		}
+	}
+	if len(f.keys) > 0 {
+		o.Keys, o.KeysWhy = f.keyLines(), "--key"
+		o.KeysGiven = f.keys
 	}
 	for _, name := range f.also {
 		o.Also = append(o.Also, migrate.TTLStore{Name: name})

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -160,7 +161,7 @@ func (r *ttlRun) partition(sel *ttlSelection, id int32) TTLPartition {
 // deletion is what Apply does: the related stores first and the companion last,
 // so that a run which died is found again by a new plan.
 func (r *ttlRun) deletion(sel *ttlSelection) *Deletion {
-	d := &Deletion{Command: "ttl", ApplicationID: r.o.ApplicationID, ClusterID: r.plan.ClusterID, Request: r.plan.Request}
+	d := &Deletion{Command: cmp.Or(r.o.Command, CommandTTL), ApplicationID: r.o.ApplicationID, ClusterID: r.plan.ClusterID, Request: r.plan.Request}
 	add := func(i int) {
 		s := r.stores[i]
 		x := DeletionStore{Store: s.Name, Topic: s.topic, TopicID: s.topicID, Kind: s.Kind}

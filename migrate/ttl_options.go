@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 // TTLOptions say which rows of which stores are to go.
 type TTLOptions struct {
+	Command       string // CommandTTL, CommandTombstone; "": ttl
 	ApplicationID string
 	Guarantee     string     // spec.AtLeastOnce, spec.ExactlyOnce; "": not known
 	Store         TTLStore   // whose rows are judged
@@ -30,6 +32,8 @@ type TTLOptions struct {
 	Prefix  string                        // of the key, as its decoder reads it
 	Keys    func() (io.ReadCloser, error) // lines, see eachKeyLine; nil: all
 	KeysWhy string                        // where they come from
+	// KeysGiven are the keys as they were given one by one, for Request.
+	KeysGiven []string
 
 	Where     *TTLQuery // over the row: {key, value, timestamp, …}; only true takes it
 	Timestamp *TTLQuery // over the decoded value, the companion's if there is one, with $key: the row's time
@@ -46,6 +50,12 @@ type TTLOptions struct {
 	StallTimeout time.Duration
 	DryRun       bool // what would be refused is a warning
 }
+
+// The commands that delete rows.
+const (
+	CommandTTL       = "ttl"
+	CommandTombstone = "tombstone"
+)
 
 // DefaultTTLMemory is the budget of TTLOptions.Memory.
 const DefaultTTLMemory = 256 << 20
@@ -125,7 +135,7 @@ func (o *TTLOptions) Validate() error {
 func (o *TTLOptions) Request() string {
 	var b strings.Builder
 	add := func(format string, args ...any) { fmt.Fprintf(&b, " "+format, args...) }
-	b.WriteString("ttl")
+	b.WriteString(cmp.Or(o.Command, CommandTTL))
 	add("--application-id %s --store %s", o.ApplicationID, o.Store.Name)
 	for _, s := range o.Also {
 		add("--also %s", s.Name)
@@ -151,7 +161,10 @@ func (o *TTLOptions) Request() string {
 	if o.Prefix != "" {
 		add("--prefix %q", o.Prefix)
 	}
-	if o.Keys != nil {
+	for _, k := range o.KeysGiven {
+		add("--key %q", k)
+	}
+	if o.Keys != nil && len(o.KeysGiven) == 0 {
 		add("--keys-from %q", o.KeysWhy)
 	}
 	if o.MaxRows > 0 {

@@ -91,6 +91,9 @@ func (b *bench) produce(records int64) error {
 			return err
 		}
 		copyRate = append(copyRate, float64(n)/time.Since(start).Seconds())
+		i := len(copyRate) - 1
+		fmt.Printf("produce: round %d: tombstones %.0f/s, plain %.0f/s; values %.0f/s, plain %.0f/s; raw consume %.0f/s, copy %.0f/s\n",
+			i+1, tombOwn[i], tombPlain[i], ownRate[i], plainRate[i], rawRate[i], copyRate[i])
 		for _, t := range []string{from, to} {
 			if err := b.client.DeleteTopics(b.ctx, t); err != nil {
 				return err
