@@ -29,7 +29,7 @@ own directory is touched.`
 // demoFlags are the flags of sstool demo.
 type demoFlags struct {
 	listen, dir string
-	keep        bool
+	keep, tui   bool
 	records     numberValue
 	out         outputFlag
 	progress    progressFlag
@@ -41,13 +41,14 @@ func newDemo(a *app) *cobra.Command {
 		Use:         "demo",
 		Short:       "watch a restore being measured, on an embedded Kafka",
 		Long:        demoLong,
-		Example:     "  sstool demo\n  sstool demo --listen 127.0.0.1:9092 --keep",
+		Example:     "  sstool demo\n  sstool demo --tui\n  sstool demo --listen 127.0.0.1:9092 --keep",
 		Annotations: exits([]exit{{0, "ok"}, {1, "failed"}, {2, "wrong flags"}, {14, "--dir holds the state directory of another demo"}, {130, "interrupted"}}),
 		Args:        noArgs,
 	}
 	section(cmd, "The demo", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.listen, "listen", "", "listen on `HOST:PORT` (default 127.0.0.1:9092 with --keep, else a free port)")
 		fs.BoolVar(&f.keep, "keep", false, "leave cluster and state directory up until Ctrl-C")
+		fs.BoolVar(&f.tui, "tui", false, "open the dashboard on the demo, with records coming in; quitting it ends the demo")
 		fs.StringVar(&f.dir, "dir", "", "put specification and state directory into `DIR`, which stays (default a temporary one, removed afterwards)")
 		f.records.min, f.records.max = 1, 1_000_000_000
 		fs.Var(&f.records, "records", fmt.Sprintf("size of the largest store in `RECORDS` (default %s)", humanCount(demo.DefaultRecords)))
@@ -62,6 +63,9 @@ func newDemo(a *app) *cobra.Command {
 func (a *app) demo(ctx context.Context, f *demoFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
+	}
+	if f.tui && !a.canDraw() {
+		return noTerminal()
 	}
 	if rocksVersion() == "" {
 		return op.Errorf(op.Failed, "this sstool was built without RocksDB (CGO_ENABLED=0), which the demo restores into").
@@ -87,6 +91,9 @@ func (a *app) demo(ctx context.Context, f *demoFlags) (err error) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return op.Errorf(op.Failed, "demo directory: %w", err)
 		}
+	}
+	if f.tui {
+		return a.demoTUI(ctx, f, cluster, dir)
 	}
 	a.tell(f, "$ sstool restore --measure --bootstrap-server %s --spec %s", cluster.Bootstrap(), spec)
 	measure := restoreFlags{kafka: kafkaFlags{bootstrap: cluster.Bootstrap()}, spec: spec, measure: true, scratch: dir, out: f.out, progress: f.progress}
@@ -140,6 +147,9 @@ func (a *app) tell(f *demoFlags, format string, args ...any) {
 
 // check refuses what cannot work before anything is started.
 func (f *demoFlags) check() error {
+	if f.tui && f.keep {
+		return op.Errorf(op.Usage, "--tui and --keep: the demo is up as long as the dashboard is").WithTry("one of them")
+	}
 	if f.listen != "" {
 		host, port, err := net.SplitHostPort(f.listen)
 		if err == nil {

@@ -76,14 +76,23 @@ func newTUI(a *app) *cobra.Command {
 
 // tui is the command: flags → contexts → dashboard.
 func (a *app) tui(cmd *cobra.Command, f *tuiFlags, args []string) error {
-	if !f.plain && (!a.io.InTTY || !a.io.OutTTY || a.io.getenv("TERM") == "dumb") {
-		return op.Errorf(op.Usage, "the dashboard needs a terminal that can be drawn on").WithTry("--plain, or sstool inspect")
+	if !f.plain && !a.canDraw() {
+		return noTerminal()
 	}
 	o, err := a.tuiOptions(f, args)
 	if err != nil {
 		return err
 	}
 	return a.runTUI(cmd.Context(), f, o)
+}
+
+// canDraw says whether there is a terminal for the dashboard.
+func (a *app) canDraw() bool {
+	return a.io.InTTY && a.io.OutTTY && a.io.getenv("TERM") != "dumb"
+}
+
+func noTerminal() error {
+	return op.Errorf(op.Usage, "the dashboard needs a terminal that can be drawn on").WithTry("sstool tui --plain, or sstool inspect")
 }
 
 // runTUI runs the dashboard with its log.

@@ -30,6 +30,9 @@ func commands() []command {
 		}},
 		{"remarks", []string{"problems"}, "what is wrong or remarkable", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newRemarksScreen())) }},
 		{"changelogs", []string{"topics"}, "changelog topics of the cluster", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newChangelogsScreen())) }},
+		{"topology", nil, "the topology, with sizes and lags of its stores", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newTopologyScreen())) }},
+		{"lint", nil, "what the rules find in names and topology", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newLintScreen())) }},
+		{"restore", nil, "measure a restore of what is under the cursor", none, func(m *Model, _ string) tea.Cmd { return m.restore() }},
 		{"actions", nil, "what can be done to what is under the cursor", none, func(m *Model, _ string) tea.Cmd { return m.chooseAction() }},
 		{"log", nil, "actions that run or ran, and their results", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newLogScreen())) }},
 		{"theme", nil, "dark, light, none or auto", func(*Model) []string { return Themes() }, func(m *Model, name string) tea.Cmd {

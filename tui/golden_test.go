@@ -3,6 +3,8 @@ package tui
 import (
 	"path/filepath"
 	"testing"
+
+	"sstool/internal/topology"
 )
 
 func screens(t *testing.T) string {
@@ -60,4 +62,40 @@ func TestScreensOfAStore(t *testing.T) {
 	d.keys("esc", "/", "ctrl+u", "=versioned", "enter", "enter", "5").golden(dir, "rows-versioned")
 	d.keys("esc", "/", "ctrl+u", "=ts-win", "enter", "enter", "5").golden(dir, "rows-window")
 	d.keys("v", "=long", "enter").golden(dir, "rows-not-decoded")
+}
+
+// TestScreensOfATopology keeps the drawing and the findings, without and with
+// a topology.
+func TestScreensOfATopology(t *testing.T) {
+	dir := screens(t)
+	d := fixture(t, "4.0.2-opt-alos")
+	d.keys(":", "=topology", "enter").has("No topology was given")
+	d.keys("esc", ":", "=lint", "enter").has("No topology was given").keys("esc")
+	models, err := topology.Load([]string{filepath.Join(filepath.Dir(d.dir), "describe.txt")}, nil, topology.Options{ApplicationID: "w402-mini-opt-alos"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range models {
+		x.File = "topology.txt"
+		d.m.o.Contexts[0].Topologies = append(d.m.o.Contexts[0].Topologies, *x)
+	}
+	d.m.o.Contexts[0].TopologyArgs = []string{"topology.txt"}
+	d.keys(":", "=topology", "enter").golden(dir, "topology")
+	d.keys("esc", ":", "=lint", "enter").golden(dir, "lint")
+	d.keys("d").golden(dir, "lint-finding")
+}
+
+// TestScreensOfContexts keeps the list of contexts.
+func TestScreensOfContexts(t *testing.T) {
+	d := newDriver(t, Options{Contexts: []Context{{Name: "production", Path: "/var/lib/kafka-streams", Cluster: "broker:9092"}, {Name: "test", ApplicationID: "orders", Cluster: "test:9092"}}, Current: 1})
+	d.keys(":", "=ctx", "enter").golden(screens(t), "contexts")
+	d.keys("enter")
+	if d.m.current != 0 || d.m.top().screen.crumb() != "applications" {
+		t.Errorf("context %d, screen %s", d.m.current, d.m.top().screen.crumb())
+	}
+	d.keys(":", "=ctx test", "enter")
+	if d.m.current != 1 {
+		t.Errorf("context %d", d.m.current)
+	}
+	d.keys(":", "=ctx nowhere", "enter").has("no context nowhere")
 }

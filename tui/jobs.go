@@ -199,6 +199,18 @@ func (m *Model) chooseAction() tea.Cmd {
 	return nil
 }
 
+// restore plans the measurement of what is under the cursor, or else of the
+// only application.
+func (m *Model) restore() tea.Cmd {
+	for _, a := range m.actions() {
+		if !a.Writes && a.Ask == "" {
+			return m.plan(a)
+		}
+	}
+	m.say(dim, "nothing to restore here: put the cursor on a store or an application, in a context with a cluster")
+	return nil
+}
+
 // plan asks the engine what would be done.
 func (m *Model) plan(a Action) tea.Cmd {
 	if a.Writes && !m.o.AllowWrites {

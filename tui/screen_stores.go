@@ -14,6 +14,8 @@ type taskSum struct {
 	keys, entries, deletes, lag, replay int64
 	keysUnknown, keysGuessed, lagKnown  bool
 	latest                              time.Time
+	size                                int64
+	tasks                               int
 }
 
 func (t *taskSum) add(s *inspect.MapStore) {

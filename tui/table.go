@@ -200,28 +200,6 @@ func (t *table) layout(w int) []int {
 		}
 		return n
 	}
-	for least() > w-2 {
-		worst := -1
-		for j, c := range t.cols {
-			if out[j] > 0 && c.prio > 0 && (worst < 0 || c.prio >= t.cols[worst].prio) && j != t.sortCol {
-				worst = j
-			}
-		}
-		if worst < 0 {
-			break
-		}
-		out[worst] = 0
-	}
-	// What is narrow may find room that something wide had to leave.
-	for prio := 1; prio <= 20; prio++ {
-		for j, c := range t.cols {
-			if out[j] == 0 && c.prio == prio {
-				if out[j] = full[j]; least() > w-2 {
-					out[j] = 0
-				}
-			}
-		}
-	}
 	total := func() int {
 		n := -gap
 		for _, x := range out {
@@ -230,6 +208,34 @@ func (t *table) layout(w int) []int {
 			}
 		}
 		return n
+	}
+	drop := func(from int) bool {
+		worst := -1
+		for j, c := range t.cols {
+			if out[j] > 0 && c.prio >= from && (worst < 0 || c.prio >= t.cols[worst].prio) && j != t.sortCol {
+				worst = j
+			}
+		}
+		if worst >= 0 {
+			out[worst] = 0
+		}
+		return worst >= 0
+	}
+	// What matters little goes before names are shortened, what matters more only
+	// when that is not enough.
+	for total() > w-2 && drop(4) {
+	}
+	for least() > w-2 && drop(1) {
+	}
+	// What is narrow may find room that something wide had to leave.
+	for prio := 1; prio <= 20; prio++ {
+		for j, c := range t.cols {
+			if out[j] == 0 && c.prio == prio {
+				if out[j] = full[j]; total() > w-2 {
+					out[j] = 0
+				}
+			}
+		}
 	}
 	for total() > w-2 {
 		widest := -1

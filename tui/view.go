@@ -196,9 +196,7 @@ func (m *Model) tabNames() []string {
 		return names
 	}
 	for i, f := range m.level().tabs {
-		if i != m.level().at {
-			names[i] = fmt.Sprintf(" %d %s ", i+1, padRight(f.screen.crumb(), min(width(f.screen.crumb()), 5), "."))
-		}
+		names[i] = " " + f.screen.crumb() + " " // the digits work all the same
 	}
 	return names
 }

@@ -94,6 +94,17 @@ func (c *Cluster) fill(ctx context.Context, o Options, sink op.Sink) error {
 	return nil
 }
 
+// More writes n more records to every changelog, as an application that runs
+// does.
+func (c *Cluster) More(ctx context.Context, n int64, now time.Time) error {
+	for _, s := range stores() {
+		if err := c.kafka.Produce(ctx, streams.ChangelogTopic(ApplicationID, s.name), "lz4", s.make(s.records(n), now)); err != nil {
+			return fmt.Errorf("write to demo store %s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
 // store is one store of the application: its line of the specification, its
 // changelog topic, and its records.
 type store struct {
