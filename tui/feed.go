@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -92,6 +93,7 @@ type feed struct {
 	stopped chan struct{}
 	cancel  context.CancelFunc
 	cache   *inspect.MapCache
+	dirty   time.Time // when a change was seen that is not read yet; zero: none
 }
 
 func startFeed(ctx context.Context, c Context, gen int, o *Options, send func(tea.Msg)) *feed {
@@ -126,11 +128,17 @@ const (
 	restFactor = 30
 	leastRest  = time.Second
 	mostRest   = 5 * time.Minute
+	burst      = 300 * time.Millisecond
 	blindRest  = 30 * time.Second // without anything that tells of changes
 )
 
 func (f *feed) run(ctx context.Context) {
 	defer close(f.stopped)
+	defer func() {
+		if v := recover(); v != nil {
+			f.send(panicMsg{v, debug.Stack()})
+		}
+	}()
 	w := newWatcher()
 	defer w.close()
 	s := &snapshot{}
@@ -195,23 +203,32 @@ func (f *feed) wait(ctx context.Context, w *watcher, lastMap time.Time, took tim
 		changed = nil
 	}
 	var due <-chan time.Time
+	// Files come in bursts: they are read a little later, and not too often. A
+	// change that was seen is remembered while the cluster is asked.
+	later := func() {
+		changed = nil
+		t := time.NewTimer(max(0, time.Until(f.dirty.Add(burst)), time.Until(lastMap.Add(rest))))
+		due = t.C
+	}
+	if !f.dirty.IsZero() {
+		later()
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-f.refresh:
+			f.dirty = time.Time{}
 			return f.c.Path != ""
 		case <-ask:
 			return false
 		case <-blind:
 			return true
 		case <-changed:
-			// Files come in bursts: a little later, and not too often.
-			changed = nil
-			t := time.NewTimer(max(300*time.Millisecond, time.Until(lastMap.Add(rest))))
-			defer t.Stop()
-			due = t.C
+			f.dirty = time.Now()
+			later()
 		case <-due:
+			f.dirty = time.Time{}
 			return true
 		}
 	}

@@ -34,6 +34,8 @@ type Options struct {
 	Now func() time.Time
 	// Poll is how often offsets are asked for; 0: 5 s.
 	Poll time.Duration
+
+	onStart func(*Model) // of tests: called beside the running program
 }
 
 // Context is what there is to look at: a state directory, a cluster, or both.

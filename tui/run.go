@@ -46,6 +46,9 @@ func Run(ctx context.Context, o Options) error {
 			}
 		}
 	}()
+	if o.onStart != nil {
+		go o.onStart(m)
+	}
 	_, err = p.Run()
 	close(stop)
 	<-clockDone
@@ -83,11 +86,11 @@ type guarded struct {
 
 func (g *guarded) Init() tea.Cmd { return g.m.Init() }
 
-func (g *guarded) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
+func (g *guarded) Update(msg tea.Msg) (self tea.Model, cmd tea.Cmd) {
 	defer func() {
 		if v := recover(); v != nil {
 			g.caught(v)
-			cmd = tea.Quit
+			self, cmd = g, tea.Quit
 		}
 	}()
 	cmd = g.m.update(msg)

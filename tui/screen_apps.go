@@ -37,6 +37,7 @@ func (s *appsScreen) summary(m *Model, _ *frame) line {
 
 func (s *appsScreen) build(m *Model, f *frame) {
 	s.t.empty, s.t.wrong = m.nothingYet()
+	s.t.hide(m.context().Connect == nil, "LAG", "REPLAY", "TREND")
 	var rows []row
 	switch {
 	case m.snap.disk != nil:

@@ -96,6 +96,7 @@ func (s *storesScreen) summary(m *Model, _ *frame) line {
 
 func (s *storesScreen) build(m *Model, _ *frame) {
 	s.t.empty, s.t.wrong = m.nothingYet()
+	s.t.hide(m.context().Connect == nil, "LAG", "REPLAY", "TREND")
 	var rows []row
 	for _, a := range m.apps(s.app) {
 		for i := range a.Stores {

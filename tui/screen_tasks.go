@@ -48,6 +48,7 @@ func (s *tasksScreen) summary(m *Model, _ *frame) line {
 
 func (s *tasksScreen) build(m *Model, _ *frame) {
 	s.t.empty, s.t.wrong = m.nothingYet()
+	s.t.hide(m.context().Connect == nil, "LAG", "REPLAY", "TREND")
 	var rows []row
 	for _, a := range m.apps(s.app) {
 		for i := range a.Tasks {

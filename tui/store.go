@@ -68,7 +68,7 @@ func (p *place) storeLine(m *Model) line {
 		return toned(warn, "gone")
 	}
 	k := kindCell(s)
-	l := line{{text: k.text, tone: k.tone}, {text: ", task " + safe(s.Task) + ", " + human.Bytes(s.Size), tone: dim}}
+	l := line{{text: safe(k.text), tone: k.tone}, {text: ", task " + safe(s.Task) + ", " + human.Bytes(s.Size), tone: dim}}
 	if s.Cluster != nil && s.Cluster.Lag != nil {
 		c := lagCell(true, *s.Cluster.Lag)
 		l = l.add(dim, ", lag ").add(c.tone, c.text)

@@ -12,6 +12,7 @@ type col struct {
 	right bool
 	flex  int  // may be shortened to this many columns; 0: never
 	prio  int  // 0 is always there; the highest are left out first
+	hide  bool // says nothing here
 	prose bool // a sentence: shortened at its end, not in the middle
 }
 
@@ -145,7 +146,9 @@ func (t *table) sort() {
 	if r := t.current(); r != nil {
 		id = r.id
 	}
-	if t.sortCol++; t.sortCol >= len(t.cols) {
+	for t.sortCol++; t.sortCol < len(t.cols) && t.cols[t.sortCol].hide; t.sortCol++ {
+	}
+	if t.sortCol >= len(t.cols) {
 		t.sortCol = -1
 	}
 	t.reverse = false
@@ -160,6 +163,15 @@ func (t *table) sortBy(name string, reverse bool) {
 		}
 	}
 	t.arrange()
+}
+
+// hide leaves columns out that say nothing here.
+func (t *table) hide(hidden bool, names ...string) {
+	for j := range t.cols {
+		if slices.Contains(names, t.cols[j].name) {
+			t.cols[j].hide = hidden
+		}
+	}
 }
 
 func (t *table) sorted() string {
@@ -186,6 +198,11 @@ func (t *table) layout(w int) []int {
 		}
 	}
 	out := slices.Clone(full)
+	for j, c := range t.cols {
+		if c.hide {
+			out[j] = 0
+		}
+	}
 	least := func() int {
 		n := -gap
 		for j, c := range t.cols {
@@ -230,7 +247,7 @@ func (t *table) layout(w int) []int {
 	// What is narrow may find room that something wide had to leave.
 	for prio := 1; prio <= 20; prio++ {
 		for j, c := range t.cols {
-			if out[j] == 0 && c.prio == prio {
+			if out[j] == 0 && c.prio == prio && !c.hide {
 				if out[j] = full[j]; total() > w-2 {
 					out[j] = 0
 				}

@@ -118,7 +118,7 @@ func (b *textBody) render(t *theme, w, h int) []string {
 func (b *textBody) plain() []string {
 	var out []string
 	for _, l := range b.kept {
-		out = append(out, strings.TrimRight(l.bare(), " "))
+		out = append(out, strings.TrimRight(l.clean().bare(), " "))
 	}
 	return out
 }

@@ -180,9 +180,21 @@ func (l line) cut(skip, room int, ellipsis string) line {
 	return out
 }
 
+// clean is the line with all text safe, should a screen have forgotten it.
+func (l line) clean() line {
+	for i, s := range l {
+		if c := safe(s.text); c != s.text {
+			out := append(line{}, l...)
+			out[i].text = c
+			return out.clean()
+		}
+	}
+	return l
+}
+
 // draw paints the line and fills it up to room columns.
 func (l line) draw(t *theme, room int) string {
-	l = l.cut(0, room, t.glyphs.ellipsis)
+	l = l.clean().cut(0, room, t.glyphs.ellipsis)
 	var b strings.Builder
 	n := 0
 	for _, s := range l {
@@ -201,7 +213,7 @@ func (l line) draw(t *theme, room int) string {
 
 // drawAs paints the whole line in one tone.
 func (l line) drawAs(t *theme, k tone, room int) string {
-	s := l.cut(0, room, t.glyphs.ellipsis).bare()
+	s := l.clean().cut(0, room, t.glyphs.ellipsis).bare()
 	return t.paint(k, s+strings.Repeat(" ", max(0, room-width(s))))
 }
 
