@@ -164,7 +164,7 @@ func (f *ttlFlags) options(ctx context.Context, a *app) (migrate.TTLOptions, err
 	o := migrate.TTLOptions{
 		Command: migrate.CommandTTL, ApplicationID: f.appID, Guarantee: f.guarantee.value, OlderThan: time.Duration(f.olderThan), StreamTime: f.streamTime, Before: f.before.ms,
 		Prefix: f.prefix, DeleteUnknown: f.unknown.value == "delete", MaxRows: f.maxRows.or(0), Key: f.key.Serde, Value: f.value.Serde, CompanionValue: f.timestampsValue.Serde,
-		Memory: int64(f.memory), StallTimeout: time.Minute, DryRun: f.dryRun,
+		Memory: int64(f.memory), StallTimeout: time.Minute, DryRun: f.dryRun, Wait: time.Duration(f.wait),
 	}
 	o.Store.Name = f.store
 	var err error

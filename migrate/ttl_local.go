@@ -63,8 +63,8 @@ func rowFamilies() []string {
 }
 
 // openCopy looks at a local copy; why says why its rows cannot stand for the
-// changelog's.
-func openCopy(d TTLDatabase, topic string, ends kafka.PartitionOffsets) (c *ttlCopy, why string) {
+// changelog's. timed says that the rows' own times count.
+func openCopy(d TTLDatabase, topic string, ends kafka.PartitionOffsets, timed bool) (c *ttlCopy, why string) {
 	db, err := lsm.OpenDB(d.Dir)
 	switch {
 	case err != nil:
@@ -75,8 +75,12 @@ func openCopy(d TTLDatabase, topic string, ends kafka.PartitionOffsets) (c *ttlC
 		return nil, d.Dir + " has rows in a write-ahead log"
 	}
 	for i := range db.Version.Families {
-		if n := db.Version.Families[i].Name; n != streams.OffsetsFamily && !slices.Contains(rowFamilies(), n) {
-			return nil, fmt.Sprintf("%s has the column family %q", d.Dir, n)
+		f := &db.Version.Families[i]
+		if f.Name != streams.OffsetsFamily && !slices.Contains(rowFamilies(), f.Name) {
+			return nil, fmt.Sprintf("%s has the column family %q", d.Dir, f.Name)
+		}
+		if timed && f.Name == streams.DefaultFamily && len(f.Files) > 0 {
+			return nil, "rows that the store has not touched since it was upgraded do not have their time"
 		}
 	}
 	offset, ok, err := localOffset(db, d, topic)
@@ -150,7 +154,7 @@ func (c *ttlCopy) readTail(ctx context.Context, t *ttlChangelog) (why string, er
 				row.value = bytes.Clone(rec.Value)
 			}
 			if held += len(row.key) + len(row.value) + 100; held > tailBytes {
-				return errStopped
+				return errStopRows
 			}
 			if i, ok := newest[string(rec.Key)]; ok {
 				c.tail[i] = row
@@ -161,7 +165,7 @@ func (c *ttlCopy) readTail(ctx context.Context, t *ttlChangelog) (why string, er
 			return nil
 		})
 		t.stats.Add(stats)
-		if errors.Is(err, errStopped) {
+		if errors.Is(err, errStopRows) {
 			c.tail = nil
 			return "what the local copy lacks is more than fits the memory", nil
 		}

@@ -48,7 +48,8 @@ type TTLOptions struct {
 	Memory       int64     // 0: DefaultTTLMemory
 	TempDir      string    // "": the system's
 	StallTimeout time.Duration
-	DryRun       bool // what would be refused is a warning
+	DryRun       bool          // what would be refused is told, and does not end it
+	Wait         time.Duration // for members of the application's group to leave
 }
 
 // The commands that delete rows.

@@ -98,10 +98,13 @@ func (r *ttlRun) prepare(ctx context.Context) (err error) {
 	if r.plan.ClusterID, err = r.c.ClusterID(ctx); err != nil {
 		return err
 	}
+	if !o.DryRun {
+		return waitIdle(ctx, r.c, o.ApplicationID, o.Wait, r.sink)
+	}
 	err = checkIdle(ctx, r.c, o.ApplicationID)
-	if o.DryRun && ctx.Err() == nil { // also when nobody may know
+	if ctx.Err() == nil { // also when nobody may know
 		r.refused(err)
-		return nil
+		err = nil
 	}
 	return err
 }
@@ -155,6 +158,11 @@ func (r *ttlRun) facts(ctx context.Context, s *ttlStoreRun) error {
 	}
 	if err := s.checkConfig(s.topic, f.Config); err != nil {
 		return err
+	}
+	if s.cleaned {
+		if err := r.refusal(checkWritable(ctx, r.c, s.topic)); err != nil {
+			return err
+		}
 	}
 	s.config, s.topicID = f.Config, f.ID()
 	workers := max(1, runtime.GOMAXPROCS(0))
@@ -384,7 +392,7 @@ func (r *ttlRun) copies(ctx context.Context, store int) error {
 		case i < 0:
 			s.why[p] = "there is no local copy"
 		default:
-			cp, why, err := r.copyOf(ctx, s, s.Databases[i])
+			cp, why, err := r.copyOf(ctx, s, s.Databases[i], r.timed(store))
 			if err != nil {
 				return err
 			}
@@ -411,19 +419,23 @@ func (r *ttlRun) copies(ctx context.Context, store int) error {
 
 // notLocal says why no local copy of the store may be read.
 func (r *ttlRun) notLocal(store int) string {
-	own := store == 0 && r.rules.hasCutoff && r.o.Timestamp == nil && r.o.Companion == nil // the record's own time counts
 	switch {
 	case r.o.StreamTime && store == 0:
 		return "stream time is in the changelog"
-	case r.stores[store].Kind == streams.KV && store == 0 && (own || r.o.Where != nil):
+	case r.stores[store].Kind == streams.KV && r.timed(store):
 		return "rows of a kv store do not have their time"
 	}
 	return ""
 }
 
+// timed says whether the rows' own times count.
+func (r *ttlRun) timed(store int) bool {
+	return store == 0 && (r.o.Where != nil || r.rules.hasCutoff && r.o.Timestamp == nil && r.o.Companion == nil)
+}
+
 // copyOf opens a local copy and reads what it lacks.
-func (r *ttlRun) copyOf(ctx context.Context, s *ttlStoreRun, d TTLDatabase) (*ttlCopy, string, error) {
-	cp, why := openCopy(d, s.topic, s.log.ends[d.Partition])
+func (r *ttlRun) copyOf(ctx context.Context, s *ttlStoreRun, d TTLDatabase, timed bool) (*ttlCopy, string, error) {
+	cp, why := openCopy(d, s.topic, s.log.ends[d.Partition], timed)
 	if why != "" {
 		return nil, why, nil
 	}

@@ -52,7 +52,7 @@ func newTTLPull(src ttlSource) *ttlPull {
 		for u := range src.units() {
 			err := rd.each(u, func(r *ttlRow) error {
 				if !yield(r) {
-					return errStopped
+					return errStopRows
 				}
 				return nil
 			})

@@ -9,7 +9,7 @@ import (
 	"sstool/internal/op"
 )
 
-var errStopped = errors.New("stopped")
+var errStopRows = errors.New("stopped")
 
 // ttlSelection runs over the rows with several workers, and writes the keys
 // that are to go in order.
