@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"sstool/internal/kafka"
@@ -121,8 +121,13 @@ func localOffset(db *lsm.DB, d TTLDatabase, topic string) (int64, bool, error) {
 	return o, err == nil && o >= 0, err
 }
 
-// readTail reads what the copy does not have yet. why says that it is too much.
-func (c *ttlCopy) readTail(ctx context.Context, t *ttlChangelog) (why string, err error) {
+// tooOld is why a copy that lacks tombstones is not taken: they may be gone from
+// the changelog, and their rows live on in the copy alone (zombies).
+const tooOld = "the local copy is older than delete.retention.ms: tombstones that it lacks may be gone from the changelog"
+
+// readTail reads what the copy does not have yet. why says that it is too much,
+// or that some of it is from before oldest.
+func (c *ttlCopy) readTail(ctx context.Context, t *ttlChangelog, oldest int64) (why string, err error) {
 	end := t.end(c.partition)
 	if c.offset+1 >= end {
 		return "", nil
@@ -146,6 +151,10 @@ func (c *ttlCopy) readTail(ctx context.Context, t *ttlChangelog) (why string, er
 			return "", err
 		}
 		stats, err := dec.Decode(b, func(rec *kafka.Record) error {
+			if rec.Timestamp < oldest {
+				why = tooOld
+				return errStopRows
+			}
 			if rec.Key == nil || t.wanted != nil && !t.wanted(rec.Key) {
 				return nil
 			}
@@ -154,6 +163,7 @@ func (c *ttlCopy) readTail(ctx context.Context, t *ttlChangelog) (why string, er
 				row.value = bytes.Clone(rec.Value)
 			}
 			if held += len(row.key) + len(row.value) + 100; held > tailBytes {
+				why = "what the local copy lacks is more than fits the memory"
 				return errStopRows
 			}
 			if i, ok := newest[string(rec.Key)]; ok {
@@ -167,7 +177,7 @@ func (c *ttlCopy) readTail(ctx context.Context, t *ttlChangelog) (why string, er
 		t.stats.Add(stats)
 		if errors.Is(err, errStopRows) {
 			c.tail = nil
-			return "what the local copy lacks is more than fits the memory", nil
+			return why, nil
 		}
 		if err != nil {
 			return "", err
@@ -178,15 +188,13 @@ func (c *ttlCopy) readTail(ctx context.Context, t *ttlChangelog) (why string, er
 	return "", nil
 }
 
-// tombstonesGone says whether tombstones after the copy's offset may be gone
-// from the changelog: then its rows may live only there (zombies).
-func tombstonesGone(ctx context.Context, c *kafka.Client, topic string, cp *ttlCopy, end int64, config map[string]string, now time.Time) (bool, error) {
-	ms, err := strconv.ParseInt(config["delete.retention.ms"], 10, 64)
-	if err != nil || cp.offset+1 >= end {
-		return false, nil
+// retained is the time from which on tombstones are certainly in a changelog.
+func retained(config map[string]string, now time.Time) int64 {
+	d, ok := configDuration(config, "delete.retention.ms")
+	if !ok {
+		return math.MinInt64
 	}
-	at, err := c.OffsetForTime(ctx, topic, cp.partition, now.UnixMilli()-ms)
-	return at > cp.offset+1, err
+	return now.Add(-d).UnixMilli()
 }
 
 // divide cuts the copies into ranges of keys, so that several workers have

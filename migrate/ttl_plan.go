@@ -439,14 +439,18 @@ func (r *ttlRun) copyOf(ctx context.Context, s *ttlStoreRun, d TTLDatabase, time
 	if why != "" {
 		return nil, why, nil
 	}
-	gone, err := tombstonesGone(ctx, r.c, s.topic, cp, s.log.end(d.Partition), s.config, r.o.Now)
-	if err != nil {
-		return nil, "", err
+	oldest := retained(s.config, r.o.Now)
+	if oldest > 0 && cp.offset+1 < s.log.end(d.Partition) {
+		// Tombstones right behind its offset may be gone without a trace.
+		at, err := r.c.OffsetForTime(ctx, s.topic, d.Partition, oldest)
+		if err != nil {
+			return nil, "", err
+		}
+		if at > cp.offset+1 {
+			return nil, tooOld, nil
+		}
 	}
-	if gone {
-		return nil, "the local copy is older than delete.retention.ms: tombstones that it lacks may be gone from the changelog", nil
-	}
-	why, err = cp.readTail(ctx, s.log)
+	why, err := cp.readTail(ctx, s.log, oldest)
 	return cp, why, err
 }
 
