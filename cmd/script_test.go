@@ -38,15 +38,17 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"cluster":  clusterCmd,
-			"topic":    topicCmd,
-			"produce":  produceCmd,
-			"exitcode": exitCodeCmd,
-			"same":     sameCmd,
-			"waitfile": waitFileCmd,
-			"holdlock": holdLockCmd,
-			"damage":   damageCmd,
-			"fixture":  fixtureCmd(t),
+			"cluster":   clusterCmd,
+			"topic":     topicCmd,
+			"produce":   produceCmd,
+			"exitcode":  exitCodeCmd,
+			"same":      sameCmd,
+			"waitfile":  waitFileCmd,
+			"holdlock":  holdLockCmd,
+			"damage":    damageCmd,
+			"fixture":   fixtureCmd(t),
+			"commit":    commitCmd,
+			"committed": committedCmd,
 		},
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"sstool/internal/kafka"
 	"sstool/internal/kafkatest"
 	"sstool/internal/lsm/lsmtest"
 )
@@ -101,5 +104,40 @@ func fixtureCmd(t *testing.T) func(*testscript.TestScript, bool, []string) {
 		}
 		_, app := lsmtest.Unpack(t, args[0])
 		ts.Check(os.CopyFS(filepath.Join(ts.MkAbs(args[1]), filepath.Base(app)), os.DirFS(app)))
+	}
+}
+
+// commitCmd commits an offset for a group without members: commit GROUP TOPIC
+// PARTITION OFFSET METADATA.
+func commitCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 5 {
+		ts.Fatalf("usage: commit GROUP TOPIC PARTITION OFFSET METADATA")
+	}
+	partition, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	offset, err := strconv.Atoi(args[3])
+	ts.Check(err)
+	c, err := kafka.Open(scriptContext, kafka.Config{Bootstrap: clusterOf(ts).Addrs()})
+	ts.Check(err)
+	defer c.Close()
+	ts.Check(c.CommitGroupOffsets(scriptContext, args[0], []kafka.GroupOffset{
+		{Topic: args[1], Partition: int32(partition), Offset: int64(offset), LeaderEpoch: -1, Metadata: args[4]},
+	}))
+}
+
+// committedCmd compares what a group has committed: committed GROUP [TOPIC
+// PARTITION OFFSET METADATA]….
+func committedCmd(ts *testscript.TestScript, neg bool, args []string) {
+	c, err := kafka.Open(scriptContext, kafka.Config{Bootstrap: clusterOf(ts).Addrs()})
+	ts.Check(err)
+	defer c.Close()
+	offsets, err := c.GroupOffsets(scriptContext, args[0])
+	ts.Check(err)
+	var is []string
+	for _, o := range offsets {
+		is = append(is, o.Topic, strconv.Itoa(int(o.Partition)), strconv.FormatInt(o.Offset, 10), o.Metadata)
+	}
+	if !slices.Equal(is, args[1:]) {
+		ts.Fatalf("group %s has %q, want %q", args[0], is, args[1:])
 	}
 }

@@ -29,6 +29,9 @@ func (c *cloner) planStore(m *cloning, t *taskFound, f *storeFound, file streams
 	if f.strange != "" {
 		s.Reason = fmt.Sprintf("%q in its directory is no segment and does not go along", f.strange)
 	}
+	if topic := streams.ChangelogTopic(m.OldApp, s.Old); s.move.OldTopic == "" && m.OldApp != m.NewApp && hasTopic(file, topic) {
+		return leaveOut(fmt.Sprintf("its changelog %s is not migrated", topic))
+	}
 	device := deviceOf(c.stateDir)
 	for _, dir := range f.dbs {
 		db, whyNot, err := lookAtDatabase(dir)
@@ -53,6 +56,15 @@ func (c *cloner) planStore(m *cloning, t *taskFound, f *storeFound, file streams
 		s.Offsets = o
 	}
 	return nil
+}
+
+func hasTopic(c streams.Checkpoint, topic string) bool {
+	for tp := range c {
+		if tp.Topic == topic {
+			return true
+		}
+	}
+	return false
 }
 
 // offsetsOf are the offsets that decide for a store: a line of the .checkpoint
