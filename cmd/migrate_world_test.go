@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,11 +32,11 @@ func TestMigrateWorld(t *testing.T) {
 			var wg sync.WaitGroup
 			defer wg.Wait()
 			sem := make(chan struct{}, 4) // applications mostly wait
-			for _, how := range []string{"application", "topology"} {
+			for _, how := range []string{"application", "topology", "streams"} {
 				for _, p := range worldtest.Profiles() {
 					for _, eos := range []bool{false, true} {
 						w := &moved{t: t, b: b, h: h, p: p, eos: eos, how: how}
-						if !p.Supports(v) || !w.selected() {
+						if !p.Supports(v) || !w.selected() || how == "streams" && !streamsProtocol(v) {
 							continue
 						}
 						wg.Add(1)
@@ -67,9 +68,12 @@ func worldVersions() []string {
 func representative() map[string][]string {
 	return map[string][]string{
 		worldtest.Oldest: {"application-papi", "topology-tjoin-eos"},
-		worldtest.Newest: {"application-papi-eos", "application-tjoin", "topology-agg-eos", "topology-win", "topology-ssjoin-eos", "topology-opt"},
+		worldtest.Newest: {"application-papi-eos", "application-tjoin", "topology-agg-eos", "topology-win", "topology-ssjoin-eos", "topology-opt", "streams-papi"},
 	}
 }
+
+// streamsProtocol says whether a version has group.protocol=streams for good.
+func streamsProtocol(version string) bool { return version >= "4.2" }
 
 // moved is one application that is migrated. Failures are reported under its
 // name: the applications run side by side.
@@ -79,7 +83,7 @@ type moved struct {
 	h   *worldtest.Harness
 	p   worldtest.Profile
 	eos bool
-	how string
+	how string // application, topology; streams: another id with group.protocol=streams (KIP-1071)
 
 	v1, v2 worldtest.App
 	names  map[string]string // of stores, old → new
@@ -104,8 +108,15 @@ func (w *moved) run() {
 	id := "m-" + w.name() + "-" + strings.ReplaceAll(w.h.Version, ".", "")
 	records, base := w.p.Records/2, worldtest.InputBase(time.Now())
 	w.v1 = w.p.App(id, w.b.Bootstrap, w.t.TempDir(), w.eos)
+	if w.how == "streams" {
+		w.v1.Settings = maps.Clone(w.v1.Settings)
+		if w.v1.Settings == nil {
+			w.v1.Settings = map[string]string{}
+		}
+		w.v1.Settings["group.protocol"] = "streams"
+	}
 	w.v2 = w.v1
-	if w.how == "application" {
+	if w.how != "topology" {
 		w.v2.ID, w.v2.Topics = id+"-v2", id
 	} else {
 		w.v2.Suffix, w.v2.Shift = "-b", 70
@@ -169,7 +180,8 @@ func (w *moved) new(old string) string {
 
 // migrate runs the command, and notes the names it gives.
 func (w *moved) migrate(ctx context.Context) bool {
-	common := []string{"--bootstrap-server", w.b.Bootstrap, "--state-dir", w.v1.StateDir, "--yes", "-o", "json"}
+	// Nobody can expel the members of a streams group: they go with their session.
+	common := []string{"--wait", "1m", "--bootstrap-server", w.b.Bootstrap, "--state-dir", w.v1.StateDir, "--yes", "-o", "json"}
 	args := []string{"migrate", "application", w.v1.ID, w.v2.ID}
 	if w.how == "topology" {
 		dir := w.t.TempDir()
