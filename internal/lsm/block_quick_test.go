@@ -89,3 +89,70 @@ func TestQuickIsTaken(t *testing.T) {
 		}
 	}
 }
+
+// counts is what counting the entries of two blocks comes to: with a function
+// that looks at each, or without, which is quicker.
+func counts(first, second []byte, fn func(Entry) error) string {
+	s := scan{t: &Table{name: "x"}, fn: fn}
+	s.info.SmallestSeq = ^uint64(0)
+	e := entries{ordered: true, key: make([]byte, 0, quickKey)}
+	err := s.block(&e, first, handle{})
+	err2 := s.block(&e, second, handle{off: 100})
+	return fmt.Sprintf("%+v %x %d %v %v", s.info, e.key, e.off, err, err2)
+}
+
+// FuzzTally compares counting entries with looking at each.
+func FuzzTally(f *testing.F) {
+	for _, b := range quickBlocks() {
+		f.Add(b, b)
+		f.Add(b[:len(b)-8], quickBlocks()["quick"])
+	}
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		quick, long := counts(first, second, nil), counts(first, second, func(Entry) error { return nil })
+		if quick != long {
+			t.Errorf("quick:\n%s\nlong:\n%s", quick, long)
+		}
+	})
+}
+
+// TestTallyCounts makes sure that there is something to compare: blocks of
+// many entries and kinds, restart points and two sizes of values.
+func TestTallyCounts(t *testing.T) {
+	var b, points []byte
+	info := SSTInfo{SmallestSeq: ^uint64(0)}
+	last := ""
+	for i := range 1000 {
+		key := fmt.Sprintf("key-%06d", i*i)
+		kind, seq := KindPut, uint64(i%7)
+		if i%11 == 0 {
+			kind = KindDelete
+		}
+		internal := binary.LittleEndian.AppendUint64([]byte(key), seq<<8|uint64(kind))
+		shared := 0
+		for ; i%16 > 0 && key[shared] == last[shared]; shared++ {
+		}
+		if i%16 == 0 {
+			points = binary.LittleEndian.AppendUint32(points, uint32(len(b)))
+		}
+		value := bytes.Repeat([]byte("v"), i%200+8)
+		b = append(b, entry(shared, string(internal[shared:]), string(value))...)
+		info.add(kind, 1, len(key), len(value))
+		last = key
+	}
+	info.SmallestKey, info.LargestKey, info.SmallestSeq, info.LargestSeq = []byte("key-000000"), []byte(last), 0, 6
+	block := binary.LittleEndian.AppendUint32(append(bytes.Clone(b), points...), uint32(len(points)/4))
+	info.BlockBytes = int64(len(block))
+
+	s := scan{t: &Table{name: "x"}}
+	s.info.SmallestSeq = ^uint64(0)
+	e := entries{ordered: true, key: make([]byte, 0, quickKey)}
+	if err := s.block(&e, block, handle{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprintf("%+v", s.info), fmt.Sprintf("%+v", info); got != want {
+		t.Errorf("counted\n%s\nexpected\n%s", got, want)
+	}
+	if e = (entries{ordered: true, key: make([]byte, 0, quickKey)}); e.reset(block) != nil || !e.next() || !e.tally(&s.info) || e.off != len(b) {
+		t.Errorf("the quick way ended at %d of %d bytes", e.off, len(b))
+	}
+}

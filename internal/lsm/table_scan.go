@@ -147,7 +147,7 @@ func (s *scan) walk(m *mapping) bool {
 		return s.bad(err)
 	}
 	defer st.close()
-	e := entries{ordered: s.info.OrderChecked, trailer: keyTrailer}
+	e := entries{ordered: s.info.OrderChecked, trailer: keyTrailer, key: make([]byte, 0, quickKey)}
 	info := &s.info
 	info.SmallestSeq = ^uint64(0)
 	goOn := true
@@ -186,7 +186,7 @@ func (s *scan) walk(m *mapping) bool {
 // stopScan is an error of the caller's function.
 type stopScan struct{ error }
 
-// block walks one data block with counters of its own, for speed. LargestKey is left pointing into e: the last key
+// block walks one data block. LargestKey is left pointing into e: the last key
 // that was good.
 func (s *scan) block(e *entries, b []byte, h handle) error {
 	info, t := &s.info, s.t
@@ -194,47 +194,46 @@ func (s *scan) block(e *entries, b []byte, h handle) error {
 		return corrupt(t.name, int64(h.off), "data block: %w", err)
 	}
 	info.BlockBytes += int64(len(b))
-	low, high := info.SmallestSeq, info.LargestSeq
-	var n, keys, all int64
-	last := info.LargestKey
-	var err error
-	for e.next() {
-		seq, kind := splitTrailer(e.key)
-		if !kind.isPoint() {
-			err = corrupt(t.name, int64(h.off), "data block: entry of type %#02x, expected a point entry", byte(kind))
-			last = e.user() // the key itself is good
+	for {
+		if s.fn == nil && e.tally(info) {
+			info.LargestKey = e.user()
+		}
+		if !e.next() {
 			break
 		}
-		if n == 0 && info.Entries == 0 {
-			info.SmallestKey = bytes.Clone(e.user())
+		seq, kind := splitTrailer(e.key)
+		info.LargestKey = e.user()
+		if !kind.isPoint() { // the key itself is good
+			return corrupt(t.name, int64(h.off), "data block: entry of type %#02x, expected a point entry", byte(kind))
 		}
-		last = e.user()
-		low, high = min(low, seq), max(high, seq)
-		size := int64(len(last) + len(e.value))
-		info.Kinds[kind]++
-		info.KindBytes[kind] += size
-		n, keys, all = n+1, keys+int64(len(last)), all+size
-		if s.fn != nil {
-			if t.extern {
-				seq = t.seq
-			}
-			if ferr := s.fn(Entry{Key: last, Value: e.value, Seq: seq, Kind: kind}); ferr != nil {
-				err = stopScan{ferr}
-				break
-			}
+		if info.Entries == 0 {
+			info.SmallestKey = bytes.Clone(info.LargestKey)
 		}
-	}
-	info.Entries += n
-	info.KeyBytes += keys
-	info.ValueBytes += all - keys
-	info.LargestKey, info.SmallestSeq, info.LargestSeq = last, low, high
-	if err != nil {
-		return err
+		info.add(kind, 1, len(info.LargestKey), len(e.value))
+		info.SmallestSeq, info.LargestSeq = min(info.SmallestSeq, seq), max(info.LargestSeq, seq)
+		if s.fn == nil {
+			continue
+		}
+		if t.extern {
+			seq = t.seq
+		}
+		if err := s.fn(Entry{Key: info.LargestKey, Value: e.value, Seq: seq, Kind: kind}); err != nil {
+			return stopScan{err}
+		}
 	}
 	if e.err != nil {
 		return corrupt(t.name, int64(h.off), "data block: %w", e.err)
 	}
 	return nil
+}
+
+// add counts n point entries of a kind with bytes of keys and values.
+func (i *SSTInfo) add(kind EntryKind, n, keys, values int) {
+	i.Entries += int64(n)
+	i.KeyBytes += int64(keys)
+	i.ValueBytes += int64(values)
+	i.Kinds[kind] += int64(n)
+	i.KindBytes[kind] += int64(keys + values)
 }
 
 // maxShownKey is how much of a key an error shows.
