@@ -133,6 +133,7 @@ func (c *cursor) each(rg rowRange, fn func(family string, key, value []byte) err
 	}
 	for {
 		best := -1
+		var key, value []byte
 		for i, it := range c.its {
 			if !it.Valid() {
 				if err := it.Err(); err != nil {
@@ -140,22 +141,24 @@ func (c *cursor) each(rg rowRange, fn func(family string, key, value []byte) err
 				}
 				continue
 			}
-			if best < 0 || c.before(it.Entry().Key, c.its[best].Entry().Key) {
-				best = i
+			if k, v := it.Row(); best < 0 || c.before(k, key) {
+				best, key, value = i, k, v
 			}
 		}
 		if best < 0 {
 			return nil
 		}
-		e := c.its[best].Entry()
-		if !c.reverse && rg.to != nil && bytes.Compare(e.Key, rg.to) >= 0 || c.reverse && rg.from != nil && bytes.Compare(e.Key, rg.from) < 0 {
+		if !c.reverse && rg.to != nil && bytes.Compare(key, rg.to) >= 0 || c.reverse && rg.from != nil && bytes.Compare(key, rg.from) < 0 {
 			return nil
 		}
-		if err := fn(c.names[best], e.Key, e.Value); err != nil {
+		if err := fn(c.names[best], key, value); err != nil {
 			return err
 		}
 		for i, it := range c.its {
-			if i != best && it.Valid() && bytes.Equal(it.Entry().Key, e.Key) {
+			if i == best || !it.Valid() {
+				continue
+			}
+			if k, _ := it.Row(); bytes.Equal(k, key) {
 				c.step(it)
 			}
 		}

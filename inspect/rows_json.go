@@ -86,13 +86,12 @@ func appendTimes(dst []byte, names *timeNames, t *int64) []byte {
 // appendCell appends a cell as Object has it.
 func (r *Row) appendCell(dst []byte, names *cellNames, c *column, cell *Cell) []byte {
 	at, misfit := len(dst), cell.Err
-	dst = append(dst, names.data...)
 	switch {
 	case cell.Bytes == nil:
-		return append(append(append(dst, "null"...), names.hex...), "null"...)
+		return append(append(append(append(dst, names.data...), "null"...), names.hex...), "null"...)
 	case misfit == "" && c.serde != nil:
 		var err error
-		if dst, err = serde.AppendDecoded(dst, c.serde, cell.Bytes); err == nil {
+		if dst, err = serde.AppendDecoded(append(dst, names.data...), c.serde, cell.Bytes); err == nil {
 			dst = append(append(dst, names.hex...), '"')
 			if from := at + len(names.data) + 1; serde.IsHex(c.serde) {
 				dst = append(dst, dst[from:from+2*len(cell.Bytes)]...) // once more
@@ -101,9 +100,9 @@ func (r *Row) appendCell(dst []byte, names *cellNames, c *column, cell *Cell) []
 			}
 			return append(dst, '"')
 		}
-		misfit = c.misfit(err)
+		dst, misfit = dst[:at], c.misfit(err)
 	}
-	dst = append(dst[:at], names.digits...)
+	dst = append(dst, names.digits...)
 	at = len(dst)
 	dst = serde.AppendHex(dst, cell.Bytes)
 	digits := dst[at:]

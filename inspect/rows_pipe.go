@@ -16,10 +16,10 @@ type RowWriter interface {
 	WriteRows(b []byte, rows int64) error
 }
 
-// ScanTo is Scan with rows that go to w. The store is read by one goroutine,
-// several take the rows apart, decode them and make bytes of them, and another
-// one writes these in order. What is written, also before an error, and what
-// is counted is the same as with Scan.
+// ScanTo is Scan with rows that go to w. The store is read by one goroutine;
+// several take the rows apart, decode them and make bytes of them, and write
+// these in order. What is written, also before an error, and what is counted
+// is the same as with Scan.
 func (r *Rows) ScanTo(ctx context.Context, o RowsScan, w RowWriter) (*RowsResult, error) {
 	if o.Limit > 0 || o.Count { // what is to end after some rows must not be far ahead of them
 		var line []byte
@@ -36,7 +36,7 @@ func (r *Rows) ScanTo(ctx context.Context, o RowsScan, w RowWriter) (*RowsResult
 }
 
 const (
-	batchBytes = 128 << 10 // of rows on disk: some times as much when written, which should stay in the cache
+	batchBytes = 64 << 10 // of rows on disk: some times as much when written, which should stay in a core's cache
 	batchRows  = 2048
 	giantBatch = 1 << 20 // one that has a giant row: it goes alone, and its buffers are not kept
 	maxWorkers = 8
@@ -54,23 +54,30 @@ type rowsPipe struct {
 	batch int       // bytes after which a batch is sent
 	part  int       // which is read
 	fill  *rowBatch // nil: a free one has to be taken
+	sent  int       // batches
 	free  chan *rowBatch
 	work  chan *rowBatch
-	order chan *rowBatch
 	busy  sync.WaitGroup // batches that are not written yet
+
+	mu      sync.Mutex
+	outs    [][]byte    // room for what is made of rows, the last one used the last: it is in a cache
+	ready   []*rowBatch // to be written, each where its number says
+	written int         // batches
+	writing bool        // somebody is: it also writes what gets ready meanwhile
+	failed  error       // the first, of the writer or of a batch; of who is writing
 }
 
 // rowBatch is some rows of one part, as they lie on disk, and what was made of
 // them.
 type rowBatch struct {
+	n    int // which it is, in the order of rows
 	part int
 	raw  []byte // keys and values
 	rows []rawRow
 
-	out  []byte
-	res  RowsResult // what a pass counts
-	err  error      // after the rows in out
-	done chan struct{}
+	out []byte     // of outs
+	res RowsResult // what a pass counts
+	err error      // after the rows in out
 }
 
 type rawRow struct {
@@ -79,12 +86,11 @@ type rawRow struct {
 }
 
 func newRowsPipe(ctx context.Context, r *Rows, o RowsScan, w RowWriter, res *RowsResult) *rowsPipe {
-	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
-	batches := 3*workers + 2
-	x := &rowsPipe{r: r, o: o, w: w, res: res, batch: batchBytes, free: make(chan *rowBatch, batches), work: make(chan *rowBatch, batches), order: make(chan *rowBatch, batches)}
+	batches := 3*min(runtime.GOMAXPROCS(0), maxWorkers) + 2
+	x := &rowsPipe{r: r, o: o, w: w, res: res, batch: batchBytes, free: make(chan *rowBatch, batches), work: make(chan *rowBatch, batches), ready: make([]*rowBatch, batches)}
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	for range batches {
-		x.free <- &rowBatch{done: make(chan struct{}, 1)}
+		x.free <- &rowBatch{}
 	}
 	return x
 }
@@ -93,25 +99,21 @@ func newRowsPipe(ctx context.Context, r *Rows, o RowsScan, w RowWriter, res *Row
 // the order of rows.
 func (x *rowsPipe) run() error {
 	var workers sync.WaitGroup
-	for range cap(x.free) / 3 {
+	for range len(x.ready) / 3 {
 		workers.Go(func() {
 			for b := range x.work {
 				b.encode(x)
-				b.done <- struct{}{}
+				x.finish(b)
 			}
 		})
 	}
-	written := make(chan error, 1)
-	go func() { written <- x.write() }()
 	err := x.r.walk(x.o, x.begin, x.add)
 	x.send()
 	close(x.work)
-	close(x.order)
 	workers.Wait()
-	werr := <-written
 	x.cancel()
-	if werr != nil {
-		return werr
+	if x.failed != nil {
+		return x.failed
 	}
 	return err
 }
@@ -151,9 +153,10 @@ func (x *rowsPipe) send() {
 	}
 	x.fill = nil
 	giant := len(b.raw) >= giantBatch
+	b.n = x.sent
+	x.sent++
 	x.busy.Add(1)
 	x.work <- b
-	x.order <- b
 	if giant {
 		x.busy.Wait()
 	}
@@ -162,14 +165,15 @@ func (x *rowsPipe) send() {
 // reset empties a batch.
 func (b *rowBatch) reset(part int) {
 	if b.raw == nil || cap(b.raw) > giantBatch {
-		b.raw, b.out = make([]byte, 0, batchBytes+batchBytes/8), nil
+		b.raw = make([]byte, 0, batchBytes+batchBytes/8)
 	}
-	b.part, b.raw, b.rows, b.out, b.err = part, b.raw[:0], b.rows[:0], b.out[:0], nil
+	b.part, b.raw, b.rows, b.err = part, b.raw[:0], b.rows[:0], nil
 	b.res = RowsResult{}
 }
 
 // encode makes bytes of the batch's rows, up to an error.
 func (b *rowBatch) encode(x *rowsPipe) {
+	b.out = x.takeOut()
 	var src RowsSource
 	p := &pass{ctx: x.ctx, r: x.r, res: &b.res, src: &src, keys: x.o.KeysOnly, query: x.o.Query, fn: func(row *Row) error {
 		b.out = x.w.AppendRow(b.out, row)
@@ -186,20 +190,60 @@ func (b *rowBatch) encode(x *rowsPipe) {
 	}
 }
 
-// write hands batches to the writer, up to the first error, and adds up what
-// was counted in them.
-func (x *rowsPipe) write() (failed error) {
-	for b := range x.order {
-		<-b.done
-		if failed == nil {
-			if failed = x.writeBatch(b); failed != nil {
-				x.cancel()
-			}
-		}
-		x.busy.Done()
-		x.free <- b
+// finish writes a batch and those behind it that wait for it, unless one
+// before it is not written yet: nobody waits for others here, and what was
+// made of rows is still in the core's cache when it is written.
+func (x *rowsPipe) finish(b *rowBatch) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ready[b.n%len(x.ready)] = b
+	if x.writing {
+		return
 	}
-	return failed
+	x.writing = true
+	for {
+		next := &x.ready[x.written%len(x.ready)]
+		b := *next
+		if b == nil {
+			break
+		}
+		*next = nil
+		x.written++
+		x.mu.Unlock()
+		x.write(b)
+		out := b.out
+		b.out = nil
+		x.free <- b
+		x.mu.Lock()
+		if cap(out) <= 8*giantBatch {
+			x.outs = append(x.outs, out[:0])
+		}
+	}
+	x.writing = false
+}
+
+// takeOut is room for what is made of rows.
+func (x *rowsPipe) takeOut() []byte {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	last := len(x.outs) - 1
+	if last < 0 {
+		return nil
+	}
+	out := x.outs[last]
+	x.outs = x.outs[:last]
+	return out
+}
+
+// write hands a batch to the writer, unless there was an error before, and
+// adds up what was counted in it.
+func (x *rowsPipe) write(b *rowBatch) {
+	if x.failed == nil {
+		if x.failed = x.writeBatch(b); x.failed != nil {
+			x.cancel()
+		}
+	}
+	x.busy.Done()
 }
 
 func (x *rowsPipe) writeBatch(b *rowBatch) error {

@@ -201,6 +201,7 @@ type filter struct {
 	o    RowsScan
 	pass *pass
 	row  Row
+	key  streams.RowKey // of the row
 }
 
 // keyOK is whether the application's key lies in the bounds.
@@ -212,7 +213,12 @@ func (f *filter) keyOK(key []byte) bool {
 // take is handed every row of the range.
 func (f *filter) take(family string, key, value []byte) error {
 	row := &f.row
-	k, err := streams.SplitRowKey(f.r.kind, key)
+	k, err := &f.key, error(nil)
+	if f.r.wholeKeys() {
+		k.Key = key
+	} else {
+		*k, err = streams.SplitRowKey(f.r.kind, key)
+	}
 	if err != nil {
 		*row = Row{Kind: f.r.kind, Task: row.Task, Key: Cell{Bytes: key, Err: err.Error()}, Value: Cell{Bytes: value}}
 		return f.pass.show(row)
@@ -227,7 +233,7 @@ func (f *filter) take(family string, key, value []byte) error {
 	} else if !f.keyOK(k.Key) {
 		return nil
 	}
-	f.r.fillKey(row, &k)
+	f.r.fillKey(row, k)
 	if f.r.kind == streams.Versioned && k.Segment != streams.LatestSegment {
 		return f.history(value)
 	}
@@ -238,6 +244,11 @@ func (f *filter) take(family string, key, value []byte) error {
 		}
 	}
 	return f.pass.show(row)
+}
+
+// wholeKeys says whether the key of a row is the application's, nothing more.
+func (r *Rows) wholeKeys() bool {
+	return r.kind == streams.KV || r.kind == streams.TimestampedKV || r.kind == ""
 }
 
 // history shows the versions of a history row, oldest first.
@@ -269,8 +280,8 @@ func (r *Rows) fillRow(row *Row, family string, value []byte) {
 	if r.kind != streams.List && r.kind != streams.GraceBuffer {
 		row.Time = nil
 	}
-	v, err := streams.SplitRowValue(r.kind, family, value)
-	if err != nil {
+	var v streams.RowValue
+	if err := v.Split(r.kind, family, value); err != nil {
 		row.Value, row.List, row.Subscription, row.Buffered = Cell{Bytes: value, Err: err.Error()}, nil, nil, nil
 		return
 	}

@@ -97,6 +97,10 @@ func (it *Iter) Close() {
 // Entry is the current entry, borrowed until the next step.
 func (it *Iter) Entry() Entry { return it.cur }
 
+// Row is the key and the value of the current entry, borrowed until the next
+// step.
+func (it *Iter) Row() (key, value []byte) { return it.cur.Key, it.cur.Value }
+
 // Valid says whether the iterator stands on an entry.
 func (it *Iter) Valid() bool { return it.valid }
 

@@ -38,7 +38,8 @@ func (it *Iter) deleted(key []byte, seq uint64) bool {
 
 // live says whether e, the newest entry of its key, is a row, and makes it the
 // current one as RocksDB would show it.
-func (it *Iter) live(r *run, e Entry) (bool, error) {
+func (it *Iter) live(r *run, e *Entry) (bool, error) {
+	cur := &it.cur // set part by part: it is read at once
 	switch {
 	case e.Kind == KindDelete || e.Kind == KindSingleDelete || e.Kind == KindDeleteTimestamp:
 		return false, nil
@@ -46,15 +47,16 @@ func (it *Iter) live(r *run, e Entry) (bool, error) {
 		return false, nil
 	case e.Kind != KindPut:
 		it.blobs.dir = it.db.Dir
-		v, err := plainValue(e, &it.blobs)
+		v, err := plainValue(*e, &it.blobs)
 		if errors.Is(err, errVanished) {
 			return false, err
 		}
 		if err != nil {
 			return false, &op.Error{Kind: op.KindOf(err), What: fmt.Sprintf("%s: key %x", r.parts[r.at].path, e.Key), Err: err}
 		}
-		e.Value, e.Kind = v, KindPut
+		cur.Key, cur.Value, cur.Seq, cur.Kind = e.Key, v, e.Seq, KindPut
+		return true, nil
 	}
-	it.cur = e
+	cur.Key, cur.Value, cur.Seq, cur.Kind = e.Key, e.Value, e.Seq, e.Kind
 	return true, nil
 }

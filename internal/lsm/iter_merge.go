@@ -77,7 +77,7 @@ func (m *merger) before(a, b int32) bool {
 	}
 	c := bytes.Compare(x.e.Key, y.e.Key)
 	if c == 0 {
-		c = newer(&x.e, &y.e)
+		c = newer(x.e, y.e)
 	}
 	if c == 0 {
 		c = int(a) - int(b) // a tombstone in two files: as good as any, but the same both ways

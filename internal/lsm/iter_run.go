@@ -31,7 +31,7 @@ type source interface {
 	SeekLT(key []byte) bool
 	Next() bool
 	Prev() bool
-	Entry() Entry
+	current() *Entry // valid until the next step
 	Err() error
 	Close()
 }
@@ -130,7 +130,7 @@ type run struct {
 	it    *Iter
 	parts []*part // in key order
 	at    int     // the open part
-	e     Entry   // borrowed until the next step
+	e     *Entry  // borrowed until the next step
 	head  uint64  // of e's key, see Iter.headOf
 	ok    bool    // stands on an entry
 }
@@ -154,7 +154,7 @@ func (r *run) enter(i int) (*part, error) {
 // set takes over the entry of the source after a step.
 func (r *run) set(ok bool) bool {
 	if r.ok = ok; ok {
-		r.e = r.parts[r.at].src.Entry()
+		r.e = r.parts[r.at].src.current()
 		r.head = r.it.headOf(r.e.Key)
 	}
 	return ok

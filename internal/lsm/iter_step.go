@@ -186,7 +186,7 @@ func (it *Iter) stepForwardFrom(past bool) error {
 	}
 	for ; r != nil; r = it.m.top() {
 		if it.all {
-			it.cur = r.e
+			it.cur = *r.e
 			it.note(r.e.Key)
 			return nil
 		}
@@ -241,13 +241,13 @@ func (it *Iter) stepBackward() error {
 		e, from := Entry{}, r
 		for ; r != nil && bytes.Equal(r.e.Key, it.key); r = it.m.top() {
 			it.value = append(it.value[:0], r.e.Value...)
-			e, from = r.e, r
+			e, from = *r.e, r
 			if err := it.advance(r); err != nil {
 				return err
 			}
 		}
 		e.Key, e.Value = it.key, it.value
-		show, err := it.live(from, e)
+		show, err := it.live(from, &e)
 		if err != nil {
 			return err
 		}
@@ -270,7 +270,7 @@ func (it *Iter) stepBackwardAll() error {
 		r = it.m.top()
 	}
 	if it.pending = r != nil; it.pending {
-		it.cur = r.e
+		it.cur = *r.e
 		it.note(r.e.Key)
 	}
 	return nil

@@ -11,8 +11,9 @@ import (
 // deletion starts, the value where it ends, both cut to the file's key range,
 // outside of which they delete nothing.
 type tombIter struct {
-	list []RangeDelete // by start, newest first
-	i    int
+	list  []RangeDelete // by start, newest first
+	i     int
+	entry Entry
 }
 
 func newTombIter(list []RangeDelete, f File) *tombIter {
@@ -26,8 +27,12 @@ func newTombIter(list []RangeDelete, f File) *tombIter {
 }
 
 func (t *tombIter) to(i int) bool {
-	t.i = i
-	return i >= 0 && i < len(t.list)
+	if t.i = i; i < 0 || i >= len(t.list) {
+		return false
+	}
+	d := &t.list[i]
+	t.entry = Entry{Key: d.Start, Value: d.End, Seq: d.Seq, Kind: KindRangeDelete}
+	return true
 }
 
 func (t *tombIter) First() bool { return t.to(0) }
@@ -41,9 +46,6 @@ func (t *tombIter) SeekLT(key []byte) bool {
 	t.SeekGE(key)
 	return t.Prev()
 }
-func (t *tombIter) Entry() Entry {
-	d := t.list[t.i]
-	return Entry{Key: d.Start, Value: d.End, Seq: d.Seq, Kind: KindRangeDelete}
-}
-func (t *tombIter) Err() error { return nil }
-func (t *tombIter) Close()     {}
+func (t *tombIter) current() *Entry { return &t.entry }
+func (t *tombIter) Err() error      { return nil }
+func (t *tombIter) Close()          {}

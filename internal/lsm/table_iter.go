@@ -45,6 +45,8 @@ func (it *TableIter) Valid() bool { return it.valid }
 // Entry is the current entry, borrowed until the next step.
 func (it *TableIter) Entry() Entry { return it.entry }
 
+func (it *TableIter) current() *Entry { return &it.entry }
+
 // First goes to the first entry.
 func (it *TableIter) First() bool {
 	return it.open() && it.enter(forward, it.x.begin(forward))
@@ -56,7 +58,12 @@ func (it *TableIter) Last() bool {
 }
 
 // Next goes to the entry behind the current one.
-func (it *TableIter) Next() bool { return it.move(forward) }
+func (it *TableIter) Next() bool {
+	if it.valid && len(it.data.held) == 0 && it.data.e.quick() {
+		return it.show()
+	}
+	return it.move(forward)
+}
 
 // Prev goes to the entry before the current one.
 func (it *TableIter) Prev() bool { return it.move(backward) }
@@ -187,6 +194,7 @@ func (it *TableIter) load(d direction) bool {
 }
 
 func (it *TableIter) show() bool {
+	it.valid = false
 	key := it.data.key()
 	seq, kind := splitTrailer(key)
 	if !kind.isPoint() {
@@ -196,7 +204,8 @@ func (it *TableIter) show() bool {
 	if it.t.extern {
 		seq = it.t.seq
 	}
-	it.entry = Entry{Key: userKey(key), Value: it.data.value(), Seq: seq, Kind: kind}
+	e := &it.entry // one by one: it is read at once
+	e.Key, e.Value, e.Seq, e.Kind = userKey(key), it.data.value(), seq, kind
 	it.valid = true
 	return true
 }

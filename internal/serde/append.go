@@ -2,9 +2,7 @@ package serde
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"unicode/utf8"
 	"unsafe"
@@ -112,30 +110,3 @@ func IsHex(s Serde) bool {
 	_, ok := s.(hexSerde)
 	return ok
 }
-
-// AppendHex appends the hexadecimal digits of b.
-func AppendHex(dst, b []byte) []byte {
-	at := len(dst)
-	dst = slices.Grow(dst, 2*len(b))[:at+2*len(b)]
-	out := dst[at:]
-	for len(b) >= 4 && len(out) >= 8 {
-		binary.BigEndian.PutUint16(out, hexPairs[b[0]])
-		binary.BigEndian.PutUint16(out[2:], hexPairs[b[1]])
-		binary.BigEndian.PutUint16(out[4:], hexPairs[b[2]])
-		binary.BigEndian.PutUint16(out[6:], hexPairs[b[3]])
-		b, out = b[4:], out[8:]
-	}
-	for i, c := range b {
-		binary.BigEndian.PutUint16(out[2*i:], hexPairs[c])
-	}
-	return dst
-}
-
-// hexPairs are the two digits of every byte.
-var hexPairs = func() (pairs [256]uint16) {
-	const digits = "0123456789abcdef"
-	for c := range pairs {
-		pairs[c] = uint16(digits[c>>4])<<8 | uint16(digits[c&15])
-	}
-	return pairs
-}()

@@ -16,23 +16,31 @@ type RowValue struct {
 
 // SplitRowValue takes a row's value apart, by the family it lies in. History
 // rows of a versioned store are ParseSegmentValue's.
-func SplitRowValue(k Kind, family string, value []byte) (RowValue, error) {
+func SplitRowValue(k Kind, family string, value []byte) (v RowValue, err error) {
+	if err = v.Split(k, family, value); err != nil {
+		return RowValue{}, err
+	}
+	return v, nil
+}
+
+// Split is SplitRowValue for who does it to millions of rows.
+func (v *RowValue) Split(k Kind, family string, value []byte) error {
 	headers, stamp := valueLayout(k, family)
-	v := RowValue{Value: value}
+	v.Value, v.Time, v.HasTime, v.Headers = value, 0, false, nil
 	if headers {
 		var err error
 		if v.Headers, v.Value, err = SplitHeadersPrefix(value); err != nil {
-			return RowValue{}, err
+			return err
 		}
 	}
 	if stamp {
 		if len(v.Value) < 8 {
-			return RowValue{}, op.Errorf(op.Corrupt, "a value of %d bytes in family %s, expected a timestamp of 8 first", len(v.Value), family)
+			return op.Errorf(op.Corrupt, "a value of %d bytes in family %s, expected a timestamp of 8 first", len(v.Value), family)
 		}
 		v.Time = getInt64(v.Value)
 		v.HasTime, v.Value = v.Time != -1, v.Value[8:]
 	}
-	return v, nil
+	return nil
 }
 
 // valueLayout says what stands before a value: headers, a timestamp.
