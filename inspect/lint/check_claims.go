@@ -33,8 +33,8 @@ func (c claim) String() string {
 }
 
 func (v *view) claims() []claim {
-	var out []claim
-	seen := map[string]bool{}
+	out := make([]claim, 0, len(v.stores)+len(v.topics))
+	seen := make(map[string]bool, len(v.stores))
 	for _, s := range v.stores {
 		if !s.Global && !seen[s.Name] && !v.restoredFromSource(s.Name) {
 			seen[s.Name] = true

@@ -55,7 +55,9 @@ type flow struct {
 func (f *flow) internal() bool { return f.kind != kindTopic }
 
 func newView(in *Input, t *topology.Topology) *view {
-	v := &view{in: in, t: t, id: cmp.Or(in.AppID, t.ApplicationID), byName: map[string]*store{}, flows: map[string]*flow{}, index: map[string]*topology.Node{}, sub: map[string]*topology.Subtopology{}}
+	nodes := t.Nodes()
+	v := &view{in: in, t: t, id: cmp.Or(in.AppID, t.ApplicationID), byName: map[string]*store{},
+		flows: make(map[string]*flow, nodes/4), index: make(map[string]*topology.Node, nodes), sub: make(map[string]*topology.Subtopology, nodes)}
 	touch := func(name string, line int) *flow {
 		f := v.flows[name]
 		if f == nil {

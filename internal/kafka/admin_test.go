@@ -2,11 +2,13 @@ package kafka
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/topology"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -178,13 +180,78 @@ func TestStreamsGroup(t *testing.T) {
 	resp := kmsg.NewStreamsGroupDescribeResponseGroup()
 	resp.Group, resp.State = "app", "Stable"
 	resp.Members = make([]kmsg.StreamsGroupDescribeResponseGroupMember, 2)
+	knowStreamsGroups(k, &resp)
+	c := open(t, k)
+	state, members, err := c.Group(ctx, "app")
+	if err != nil || state != "Stable" || members != 2 {
+		t.Fatal(state, members, err)
+	}
+	_, err = c.StreamsTopology(ctx, "app")
+	wantKind(t, err, op.Precondition, "hold no topology of group \"app\" (state Stable)")
+
+	resp.Topology = &kmsg.StreamsGroupDescribeResponseGroupTopology{Subtopologies: []kmsg.StreamsGroupDescribeResponseGroupTopologySubtopology{{
+		SubtopologyID: "0", SourceTopics: []string{"in"}, StateChangelogTopics: []kmsg.TopicInfo{{Topic: "app-totals-changelog"}},
+	}}}
+	m, err := c.StreamsTopology(ctx, "app")
+	if err != nil || !m.Topologies[0].Partial || len(m.Problems) != 1 || m.Topologies[0].Stores()[0].Name != "totals" {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	resp.TopologyDescriptionStatus = 2
+	if m, err = c.StreamsTopology(ctx, "app"); err != nil || !strings.Contains(m.Problems[0].Message, "failed to read the description") {
+		t.Fatalf("%+v, %v", m, err)
+	}
+
+	node := func(kind int8, name string, next ...string) kmsg.TopologyDescriptionNode {
+		return kmsg.TopologyDescriptionNode{NodeType: kind, Name: name, Successors: next}
+	}
+	source, processor, sink := node(1, "s", "p"), node(2, "p", "k"), node(3, "k")
+	source.SourceTopics, processor.Stores, sink.SinkTopic = []string{"in"}, []string{"totals"}, kmsg.StringPtr("out")
+	global := kmsg.TopologyDescriptionGlobalStore{Source: node(1, "gs", "gp"), Processor: node(2, "gp")}
+	global.Processor.Stores = []string{"g"}
+	resp.TopologyDescriptionStatus = 3
+	resp.TopologyDescription = &kmsg.StreamsGroupDescribeResponseGroupTopologyDescription{
+		Subtopologies: []kmsg.TopologyDescriptionSubtopology{{SubtopologyID: "1", Nodes: []kmsg.TopologyDescriptionNode{sink, processor, source}}},
+		GlobalStores:  []kmsg.TopologyDescriptionGlobalStore{global},
+	}
+	if m, err = c.StreamsTopology(ctx, "app"); err != nil || len(m.Problems) > 0 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	const want = `Topologies:
+   Sub-topology: 0 for global store (will not generate tasks)
+    Source: gs (topics: [])
+      --> gp
+    Processor: gp (stores: [g])
+      --> none
+      <-- gs
+  Sub-topology: 1
+    Source: s (topics: [in])
+      --> p
+    Processor: p (stores: [totals])
+      --> k
+      <-- s
+    Sink: k (topic: out)
+      <-- p
+`
+	if got := topology.Print(&m.Topologies[0]); strings.TrimSpace(got) != strings.TrimSpace(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	resp.ErrorCode = kerr.GroupIDNotFound.Code
+	_, err = c.StreamsTopology(ctx, "app")
+	wantKind(t, err, op.NotFound, `group "app"`)
+	resp.ErrorCode = kerr.GroupAuthorizationFailed.Code
+	_, err = c.StreamsTopology(ctx, "app")
+	wantKind(t, err, op.Unreachable, "DESCRIBE")
+}
+
+// knowStreamsGroups makes brokers answer with a group, and say that they know
+// the request.
+func knowStreamsGroups(k *kafkatest.Cluster, group *kmsg.StreamsGroupDescribeResponseGroup) {
 	k.ControlKey(int16(kmsg.StreamsGroupDescribe), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		k.KeepControl()
 		r := req.ResponseKind().(*kmsg.StreamsGroupDescribeResponse)
-		r.Groups = append(r.Groups, resp)
+		r.Groups = append(r.Groups, *group)
 		return r, nil, true
 	})
-	// The broker must say that it knows the request.
 	k.ControlKey(int16(kmsg.ApiVersions), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		k.KeepControl()
 		r := req.ResponseKind().(*kmsg.ApiVersionsResponse)
@@ -197,10 +264,6 @@ func TestStreamsGroup(t *testing.T) {
 		}
 		return r, nil, true
 	})
-	state, members, err := open(t, k).Group(ctx, "app")
-	if err != nil || state != "Stable" || members != 2 {
-		t.Fatal(state, members, err)
-	}
 }
 
 func TestUnstableOffsets(t *testing.T) {

@@ -40,9 +40,9 @@ func ParseArgument(s string) (Argument, error) {
 // for all of them; an application id in an argument goes before that of the
 // options.
 func Load(args []string, stdin io.Reader, o Options) ([]*Model, error) {
-	var out []*Model
+	var all []Argument
 	used := false
-	for _, s := range args {
+	for _, s := range args { // all of them, before anything is read
 		a, err := ParseArgument(s)
 		if err != nil {
 			return nil, err
@@ -51,6 +51,10 @@ func Load(args []string, stdin io.Reader, o Options) ([]*Model, error) {
 			return nil, op.Errorf(op.Usage, "standard input can be read once, and - is given twice")
 		}
 		used = used || a.Path == "-"
+		all = append(all, a)
+	}
+	var out []*Model
+	for _, a := range all {
 		m, err := a.load(stdin, o)
 		if err != nil {
 			return nil, err

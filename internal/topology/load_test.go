@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,4 +69,21 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// TestLoadReadsNothingInVain holds that wrong arguments are told before
+// standard input is waited for.
+func TestLoadReadsNothingInVain(t *testing.T) {
+	for _, args := range [][]string{{"-", "-"}, {"-", "a=-"}, {"-", "=b"}} {
+		if _, err := Load(args, unread{t}, Options{}); op.KindOf(err) != op.Usage {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+}
+
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("standard input was read")
+	return 0, io.EOF
 }
