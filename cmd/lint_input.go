@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sstool/inspect/lint"
 	"sstool/internal/kafka"
@@ -21,7 +22,11 @@ func (a *app) lintInputs(f *lintFlags, args []string) ([]lint.Input, error) {
 			WithTry("sstool lint FILE with the text of topology.describe(), or - for stdin; or --bootstrap-server and --application-id without FILE: what brokers hold of an application with group.protocol=streams")
 	}
 	if f.appID != "" && len(args) > 1 && a.given["application-id"] {
-		return nil, op.Errorf(op.Usage, "--application-id is of one FILE, and there are %d", len(args)).WithTry("name each one's: %s=%s …", f.appID, args[0])
+		_, file, named := strings.Cut(args[0], "=")
+		if !named {
+			file = args[0]
+		}
+		return nil, op.Errorf(op.Usage, "--application-id is of one FILE, and there are %d", len(args)).WithTry("name each one's: %s=%s …", f.appID, file)
 	}
 	configs := lintConfigs{explicit: f.config, found: map[string]*lint.Config{}}
 	appID := f.appID
