@@ -12,12 +12,13 @@ import (
 // noted in the ledger when it is done, and not done again. One that was begun
 // and not noted is done again: it must stand that.
 type Step struct {
-	ID           string `json:"id"`   // the same in every run of a migration
-	Text         string `json:"text"` // what it does, for people
-	Irreversible bool   `json:"irreversible"`
-	Records      int64  `json:"records"` // it handles, about; 0 when it handles none
-	Bytes        int64  `json:"bytes"`
-	Done         bool   `json:"done"` // by an earlier run
+	ID           string  `json:"id"`   // the same in every run of a migration
+	Text         string  `json:"text"` // what it does, for people
+	Irreversible bool    `json:"irreversible"`
+	Records      int64   `json:"records"` // it handles, about; 0 when it handles none
+	Bytes        int64   `json:"bytes"`
+	Done         bool    `json:"done"`
+	Seconds      float64 `json:"seconds"` // it took in this run
 
 	Do func(ctx context.Context, m *Migration, sink op.Sink) error `json:"-"`
 	// Check looks, when the plan is made, whether Do could work; nil: it could.
@@ -37,7 +38,10 @@ func runSteps(ctx context.Context, m *Migration, steps []Step, note func() error
 			return interruptedAt(s, err)
 		}
 		sink.Emit(op.Event{Type: op.Phase, Name: s.ID, Message: s.Text})
-		if err := s.Do(ctx, m, sink); err != nil {
+		begun := time.Now()
+		err := s.Do(ctx, m, sink)
+		s.Seconds = time.Since(begun).Seconds()
+		if err != nil {
 			if ctx.Err() != nil {
 				return interruptedAt(s, err)
 			}

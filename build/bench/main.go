@@ -94,17 +94,17 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer broker.Close()
-	harness, err := worldtest.NewHarness(worldtest.Newest)
-	if err != nil {
-		return err
-	}
-	defer harness.Close()
 	client, err := kafka.Open(ctx, kafka.Config{Bootstrap: []string{broker.Bootstrap}})
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	b := &bench{ctx: ctx, binary: *binary, broker: broker, harness: harness, client: client, rounds: *rounds}
+	b := &bench{ctx: ctx, binary: *binary, broker: broker, client: client, rounds: *rounds}
+	if pick.MatchString("rename") {
+		if err := b.rename(*records); err != nil {
+			return fmt.Errorf("rename: %w", err)
+		}
+	}
 	if pick.MatchString("inspect") {
 		if err := b.inspect(*records); err != nil {
 			return fmt.Errorf("inspect: %w", err)
@@ -120,6 +120,13 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("produce: %w", err)
 		}
 	}
+	if !slices.ContainsFunc(scenarios(), func(s scenario) bool { return pick.MatchString(s.name) }) {
+		return nil
+	}
+	if b.harness, err = worldtest.NewHarness(worldtest.Newest); err != nil {
+		return err
+	}
+	defer b.harness.Close()
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "changelog\trecords\tKafka Streams s\tbulk s\traw s\tbulk vs Kafka Streams\tbulk vs raw (rate)\tbulk vs plain kgo loop (rate)\tpredicted vs Kafka Streams (time)\tpeak MiB\tstore MiB\t")
 	var failed []string
