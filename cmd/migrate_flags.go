@@ -31,6 +31,7 @@ type migrateFlags struct {
 	progress progressFlag
 
 	stateDir, ledger          string
+	registry                  string
 	withRepartition, withACLs bool
 	wait                      durationValue
 	dryRun, yes               bool
@@ -41,6 +42,7 @@ func (f *migrateFlags) register(cmd *cobra.Command) {
 		fs.StringVar(&f.stateDir, "state-dir", "", "the application's state.dir on this host: its directories are cloned (default: topics only)")
 		fs.BoolVar(&f.withRepartition, "with-repartition", false, "copy repartition topics that hold records the application has not processed, and map its committed offsets")
 		fs.BoolVar(&f.withACLs, "with-acls", false, "copy the ACLs that name an old topic")
+		fs.StringVar(&f.registry, "schema-registry", "", "`URL` of a schema registry: its subjects that name an old topic are listed")
 	})
 	section(cmd, "Cluster", func(*pflag.FlagSet) { f.kafka.register(cmd) })
 	section(cmd, "How", func(fs *pflag.FlagSet) {
@@ -75,7 +77,7 @@ func (a *app) migration(ctx context.Context, f *migrateFlags, client *kafka.Clie
 		return err
 	}
 	o.Ledger, o.StateDir, o.ClusterID, o.WithRepartition, o.WithACLs = f.ledger, f.stateDir, f.kafka.clusterID, f.withRepartition, f.withACLs
-	o.Wait = time.Duration(f.wait)
+	o.Wait, o.SchemaRegistry = time.Duration(f.wait), f.registry
 	if f.stateDir != "" {
 		if _, err := os.Stat(f.stateDir); err != nil {
 			return op.Errorf(op.NotFound, "--state-dir: %w", err)

@@ -51,6 +51,9 @@ func renderMigrationPlan(w *tableWriter, p migrate.MigrationPlan) {
 			w.line("ACL on an old name: %s", printable(acl))
 		}
 	}
+	for _, s := range p.Subjects {
+		w.line("Schema registry's subject of an old name: %s", printable(s))
+	}
 	for _, s := range p.Warnings {
 		w.line("warning: %s", printable(s))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"sstool/internal/kafka"
 	"sstool/internal/op"
+	"sstool/internal/registry"
 	"sstool/internal/streams"
 )
 
@@ -31,6 +32,7 @@ type MigrationOptions struct {
 	WithRepartition bool
 	Wait            time.Duration // for members of the group to leave
 	WithACLs        bool          // copy the ACLs that name an old topic
+	SchemaRegistry  string // whose subjects that name an old topic are listed; "": not asked
 	Extra           []Step        // after all topics are verified and configured, before Clone
 	Clone           Cloner        // nil: no directories
 	Warnings        []string
@@ -64,6 +66,7 @@ type MigrationPlan struct {
 	SpaceNeeded *int64      `json:"broker_space_needed"` // with all replicas; null: not known
 	SpaceFree   *int64      `json:"broker_space_free"`   // of the fullest broker; null: the brokers do not tell
 	Clone       *ClonePlan  `json:"clone"`               // null: no state directory was given
+	Subjects    []string    `json:"subjects"` // of the schema registry, that name an old topic
 	Warnings    []string    `json:"warnings"`
 
 	o      MigrationOptions
@@ -88,7 +91,7 @@ type TopicPlan struct {
 // PlanMigration looks at cluster and directories; it changes nothing. All that
 // speaks against the migration is an error.
 func PlanMigration(ctx context.Context, c *kafka.Client, o MigrationOptions, sink op.Sink) (*MigrationPlan, error) {
-	p := &MigrationPlan{Kind: o.Kind, OldApp: o.OldApp, NewApp: o.NewApp, Moves: o.Moves, Topics: []TopicPlan{}, Steps: []Step{}, Warnings: slices.Clone(o.Warnings), o: o, client: c}
+	p := &MigrationPlan{Kind: o.Kind, OldApp: o.OldApp, NewApp: o.NewApp, Moves: o.Moves, Topics: []TopicPlan{}, Steps: []Step{}, Subjects: []string{}, Warnings: slices.Clone(o.Warnings), o: o, client: c}
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -130,6 +133,15 @@ func PlanMigration(ctx context.Context, c *kafka.Client, o MigrationOptions, sin
 	}
 	for _, t := range moves {
 		if err := p.topic(ctx, t, exists); err != nil {
+			return nil, err
+		}
+	}
+	if o.SchemaRegistry != "" {
+		var old []string
+		for _, t := range p.Topics {
+			old = append(old, t.Old)
+		}
+		if p.Subjects, err = registry.Subjects(ctx, o.SchemaRegistry, old); err != nil {
 			return nil, err
 		}
 	}
