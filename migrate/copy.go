@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	fetchBytes = 8 << 20
+	fetchBytes = 4 << 20 // several blocks are in memory at a time
 	// noteEvery is how often a copy under way is noted in the ledger: after a
 	// kill, this much of it is compared with the old topic record by record.
 	noteEvery = 2 * time.Second

@@ -32,7 +32,7 @@ type MigrationOptions struct {
 	WithRepartition bool
 	Wait            time.Duration // for members of the group to leave
 	WithACLs        bool          // copy the ACLs that name an old topic
-	SchemaRegistry  string // whose subjects that name an old topic are listed; "": not asked
+	SchemaRegistry  string        // whose subjects that name an old topic are listed; "": not asked
 	Extra           []Step        // after all topics are verified and configured, before Clone
 	Clone           Cloner        // nil: no directories
 	Warnings        []string
@@ -66,7 +66,7 @@ type MigrationPlan struct {
 	SpaceNeeded *int64      `json:"broker_space_needed"` // with all replicas; null: not known
 	SpaceFree   *int64      `json:"broker_space_free"`   // of the fullest broker; null: the brokers do not tell
 	Clone       *ClonePlan  `json:"clone"`               // null: no state directory was given
-	Subjects    []string    `json:"subjects"` // of the schema registry, that name an old topic
+	Subjects    []string    `json:"subjects"`            // of the schema registry, that name an old topic
 	Warnings    []string    `json:"warnings"`
 
 	o      MigrationOptions
