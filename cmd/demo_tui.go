@@ -25,12 +25,11 @@ func (a *app) demoTUI(ctx context.Context, f *demoFlags, cluster *demo.Cluster, 
 	if err := os.WriteFile(topology, []byte(demo.Topology()), 0o644); err != nil {
 		return op.Errorf(op.Failed, "demo directory: %w", err)
 	}
-	t := tuiFlags{kafka: kafkaFlags{bootstrap: cluster.Bootstrap()}, stateDir: state, id: demo.ApplicationID, topology: namesValue{topology}}
+	t := tuiFlags{kafka: kafkaFlags{bootstrap: cluster.Bootstrap()}, stateDir: state, id: demo.ApplicationID, name: "demo", topology: namesValue{topology}}
 	o, err := a.tuiOptions(&t, nil)
 	if err != nil {
 		return err
 	}
-	o.Contexts, o.Contexts[0].Name = o.Contexts[:1], "demo"
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

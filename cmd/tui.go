@@ -38,6 +38,7 @@ type tuiFlags struct {
 	readonly           bool
 	theme              choiceValue
 	logFile            string
+	name               string // of the only context, instead of the config file's
 }
 
 func newTUI(a *app) *cobra.Command {
@@ -123,11 +124,11 @@ func (a *app) tuiOptions(f *tuiFlags, args []string) (*tui.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	here.Name = a.contextName(conf)
+	here.Name = cmp.Or(f.name, a.contextName(conf))
 	o.Contexts = []tui.Context{here}
 	clusters := map[string]kafkaFlags{here.Name: f.kafka}
 	for _, c := range conf.contexts {
-		if c.name != here.Name {
+		if c.name != here.Name && f.name == "" {
 			var other tui.Context
 			other, clusters[c.name] = configuredContext(c)
 			o.Contexts = append(o.Contexts, other)

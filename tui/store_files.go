@@ -196,7 +196,7 @@ func (s *tombstonesScreen) build(m *Model, f *frame) {
 		return
 	}
 	t := d.Total
-	out := []line{nil, {{text: " " + human.Count(t.Tombstones) + " tombstones", tone: header}, {text: fmt.Sprintf(" of %s entries, %s", human.Count(t.Entries), human.Share(float64(t.Tombstones), float64(t.Entries))), tone: dim}}}
+	out := []line{nil, {{text: " " + plural(int(t.Tombstones), "tombstone"), tone: header}, {text: fmt.Sprintf(" of %s entries, %s", human.Count(t.Entries), human.Share(float64(t.Tombstones), float64(t.Entries))), tone: dim}}}
 	if t.ReclaimDisk != nil {
 		out = append(out, text(fmt.Sprintf(" a compaction of everything would free about %s", human.Bytes(*t.ReclaimDisk))))
 	}
