@@ -31,7 +31,7 @@ func (a *app) tuiActions(c *tui.Context, k kafkaFlags, s tui.Subject) []tui.Acti
 		out = append(out, a.compactAction(s))
 	}
 	if c.Connect != nil && s.App != "" && s.Store != "" && s.Topic != "" {
-		out = append(out, a.renameAction(k, s))
+		out = append(out, a.renameAction(k, s), a.ttlAction(k, s))
 	}
 	return out
 }

@@ -40,7 +40,7 @@ func tour() []shot {
 		{[]string{"Escape", ":", "topology", "Enter"}, "Sub-topology 0", "topology", false},
 		{[]string{"Escape", ":", "lint", "Enter"}, "not checked", "lint", false},
 		{[]string{"Escape", ":", "restore", "Enter"}, "go ahead", "restore-plan", false},
-		{[]string{"y"}, "now ", "restore", true},
+		{[]string{"y"}, "Finished", "restore", true},
 		{nil, "done in", "restore-done", false},
 		{[]string{"Escape", ":", "log", "Enter"}, "done in", "log", false},
 		{[]string{"Escape", "?"}, "type a command", "help", false},
@@ -77,7 +77,7 @@ func (t *terminal) until(want string) error {
 
 func drive(sstool, out string, w, h int, records string) error {
 	t := &terminal{fmt.Sprintf("sstool-screens-%d-%d", os.Getpid(), w)}
-	command := fmt.Sprintf("env LANG=C.UTF-8 COLORTERM=truecolor %s demo --tui --records %s", sstool, records)
+	command := fmt.Sprintf("env LANG=C.UTF-8 TERM=tmux-256color COLORTERM=truecolor %s demo --tui --records %s", sstool, records)
 	if _, err := t.tmux("new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h), command); err != nil {
 		return err
 	}

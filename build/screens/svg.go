@@ -76,6 +76,26 @@ func (l *look) draw(b *strings.Builder, run string, x, y int) {
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="%s"%s xml:space="preserve" textLength="%.1f">%s</text>`+"\n", left, top+13.5, fg, weight, float64(n)*cellW, html.EscapeString(run))
 }
 
+// colour reads 2;r;g;b or 5;n, and says how many codes that were.
+func colour(codes []string) (c string, used int) {
+	n := make([]int, len(codes))
+	for i, s := range codes {
+		n[i], _ = strconv.Atoi(s)
+	}
+	rgb := func(r, g, b int) string { return fmt.Sprintf("#%02x%02x%02x", r, g, b) }
+	switch {
+	case len(n) >= 4 && n[0] == 2:
+		return rgb(n[1], n[2], n[3]), 4
+	case len(n) >= 2 && n[0] == 5 && n[1] >= 232: // greys
+		v := 8 + 10*(n[1]-232)
+		return rgb(v, v, v), 2
+	case len(n) >= 2 && n[0] == 5 && n[1] >= 16: // the cube of 6×6×6
+		level := func(i int) int { return []int{0, 95, 135, 175, 215, 255}[i%6] }
+		return rgb(level((n[1]-16)/36), level((n[1]-16)/6), level(n[1]-16)), 2
+	}
+	return "", 0
+}
+
 // obey changes the look as an SGR sequence says.
 func (l *look) obey(sgr string) {
 	codes := strings.FieldsFunc(sgr, func(r rune) bool { return r == ';' || r == ':' })
@@ -99,20 +119,16 @@ func (l *look) obey(sgr string) {
 		case 49:
 			l.bg = ""
 		case 38, 48:
-			if i+4 >= len(codes) || codes[i+1] != "2" {
+			c, used := colour(codes[i+1:])
+			if used == 0 {
 				return
 			}
-			var rgb [3]int
-			for j := range rgb {
-				rgb[j], _ = strconv.Atoi(codes[i+2+j])
-			}
-			c := fmt.Sprintf("#%02x%02x%02x", rgb[0], rgb[1], rgb[2])
 			if n == 38 {
 				l.fg = c
 			} else {
 				l.bg = c
 			}
-			i += 4
+			i += used
 		}
 	}
 }
