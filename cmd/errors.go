@@ -40,6 +40,9 @@ type errorDoc struct {
 
 // report prints err, if there is one, and returns the exit code.
 func (a *app) report(cmd *cobra.Command, err error) int {
+	if silent := (*silentExit)(nil); errors.As(err, &silent) {
+		return silent.code
+	}
 	code, kind := exitCode(err, a.started)
 	if err == nil {
 		return code

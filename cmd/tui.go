@@ -84,6 +84,11 @@ func (a *app) tui(cmd *cobra.Command, f *tuiFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	if !f.plain {
+		if code, done := a.guarded(); done {
+			return endedWith(code)
+		}
+	}
 	return a.runTUI(cmd.Context(), f, o)
 }
 

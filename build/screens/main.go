@@ -40,7 +40,7 @@ func tour() []shot {
 		{[]string{"Escape", ":", "topology", "Enter"}, "Sub-topology 0", "topology", false},
 		{[]string{"Escape", ":", "lint", "Enter"}, "not checked", "lint", false},
 		{[]string{"Escape", ":", "restore", "Enter"}, "go ahead", "restore-plan", false},
-		{[]string{"y"}, "Finished", "restore", true},
+		{[]string{"y", "=soon"}, "At work", "restore", true},
 		{nil, "done in", "restore-done", false},
 		{[]string{"Escape", ":", "log", "Enter"}, "done in", "log", false},
 		{[]string{"Escape", "?"}, "type a command", "help", false},
@@ -86,6 +86,10 @@ func drive(sstool, out string, w, h int, records string) error {
 		for _, k := range s.keys {
 			if k == "=wait" { // until something came in
 				time.Sleep(9 * time.Second)
+				continue
+			}
+			if k == "=soon" {
+				time.Sleep(2 * time.Second)
 				continue
 			}
 			if _, err := t.tmux("send-keys", k); err != nil {
