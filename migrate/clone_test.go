@@ -344,8 +344,8 @@ func checkLinked(t *testing.T, old, clone string) {
 	}
 }
 
-// errStopped stands for a kill: nothing is cleaned up after it.
-var errStopped = errors.New("stopped")
+// errKilled stands for a kill: nothing is cleaned up after it.
+var errKilled = errors.New("stopped")
 
 // Stopped at any point, the old application's directory is as it was (but for
 // further lines of its checkpoint and directories of other names beside its
@@ -385,7 +385,7 @@ func stopAt(t *testing.T, name, newApp string, stop int) (points int) {
 	c := &cloner{stateDir: stateDir}
 	c.stop = func(string) error {
 		if points++; points == stop {
-			return errStopped
+			return errKilled
 		}
 		return nil
 	}
@@ -393,7 +393,7 @@ func stopAt(t *testing.T, name, newApp string, stop int) (points int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Apply(ctx, m, nil); stop > 0 && !errors.Is(err, errStopped) || stop == 0 && err != nil {
+	if err := c.Apply(ctx, m, nil); stop > 0 && !errors.Is(err, errKilled) || stop == 0 && err != nil {
 		t.Fatalf("point %d: %v", stop, err)
 	}
 	c.stop = nil
