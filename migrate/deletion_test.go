@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -593,4 +594,41 @@ func TestKeySet(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 0 {
 		t.Error(left)
 	}
+}
+
+// Whatever is in a file of keys and in a ledger: an error, or what was written.
+func FuzzKeySet(f *testing.F) {
+	f.Add([]byte("\x03abc\x00\x01x"), int64(3))
+	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\x7fabc"), int64(1))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte, keys int64) {
+		path := filepath.Join(dir, "keys")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		set := &KeySet{Keys: keys, path: path}
+		n, bytes := int64(0), 0
+		err := set.Each(t.Context(), func(key []byte) error {
+			n++
+			bytes += len(key)
+			return nil
+		})
+		if bytes > len(data) || err == nil && n != keys || err != nil && op.KindOf(err) != op.Corrupt {
+			t.Errorf("%d keys of %d, %d bytes of %d, %v", n, keys, bytes, len(data), err)
+		}
+	})
+}
+
+func FuzzDeletionLedger(f *testing.F) {
+	f.Add([]byte(`{"format":1,"deletion":{"stores":[{"partitions":[{"partition":0,"end":5,"keys":{"keys":1}}]}]},"progress":[{"written":1}]}`))
+	f.Add([]byte(`{"format":1,"progress":[{}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var st deletionState
+		if json.Unmarshal(data, &st) != nil || st.check() != nil {
+			return
+		}
+		l := &ledger[deletionState]{State: st, path: filepath.Join(t.TempDir(), "l.json")}
+		_ = loadKeys(l) // an error, not a panic
+		st.Deletion.Steps(DeletionOptions{})
+	})
 }

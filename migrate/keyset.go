@@ -28,9 +28,6 @@ type KeySet struct {
 // keyBuffer is small: there may be one writer for each partition of several stores.
 const keyBuffer = 16 << 10
 
-// maxKey is beyond what a record can hold.
-const maxKey = 1 << 30
-
 // keySetWriter fills a KeySet.
 type keySetWriter struct {
 	f   *os.File
@@ -158,19 +155,20 @@ func (s *KeySet) check() error {
 
 // keyReader reads a KeySet from its beginning.
 type keyReader struct {
-	s   *KeySet
-	f   *os.File
-	r   *bufio.Reader
-	at  int64 // keys read
-	buf []byte
+	s    *KeySet
+	f    *os.File
+	r    *bufio.Reader
+	size uint64 // of the file: no key is longer
+	at   int64  // keys read
+	buf  []byte
 }
 
 func (s *KeySet) open() (*keyReader, error) {
-	f, err := os.Open(s.path)
+	f, size, err := op.OpenFile(s.path)
 	if err != nil {
 		return nil, err
 	}
-	return &keyReader{s: s, f: f, r: bufio.NewReaderSize(f, 4*keyBuffer)}, nil
+	return &keyReader{s: s, f: f, r: bufio.NewReaderSize(f, 4*keyBuffer), size: uint64(size)}, nil
 }
 
 func (r *keyReader) close() {
@@ -185,7 +183,7 @@ func (r *keyReader) next() ([]byte, error) {
 	if err == io.EOF && r.at == r.s.Keys {
 		return nil, io.EOF
 	}
-	if err != nil || n > maxKey || r.at == r.s.Keys {
+	if err != nil || n > r.size || r.at == r.s.Keys {
 		return nil, op.Errorf(op.Corrupt, "%s: malformed at key %d of %d", r.s.path, r.at, r.s.Keys)
 	}
 	if uint64(cap(r.buf)) < n {
