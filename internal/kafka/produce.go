@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -154,8 +155,11 @@ func (p *Producer) identify(ctx context.Context) error {
 				continue
 			}
 		}
-		// Since Kafka 2.8 WRITE on any topic will do.
-		return p.c.explain(err, p.what+": get a producer id", topicACL("WRITE", p.o.Topic))
+		need := topicACL("WRITE", p.o.Topic) // since Kafka 2.8 that will do, on any topic
+		if errors.Is(err, kerr.ClusterAuthorizationFailed) {
+			need = &acl{"IDEMPOTENT_WRITE", "Cluster", "kafka-cluster"}
+		}
+		return p.c.explain(err, p.what+": get a producer id", need)
 	}
 }
 

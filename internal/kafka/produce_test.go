@@ -407,7 +407,7 @@ func TestProducerDenied(t *testing.T) {
 		}
 		p.Close()
 	}
-	wantKind(t, err, op.Unreachable, "access denied", "WRITE on Topic:t", "User:bob")
+	wantKind(t, err, op.Unreachable, "access denied", "IDEMPOTENT_WRITE on Cluster:kafka-cluster", "User:bob")
 	wantKind(t, c.CreateTopic(t.Context(), NewTopic{Name: "x", Partitions: 1}), op.Unreachable, "CREATE on Topic:x")
 	wantKind(t, c.DeleteTopics(t.Context(), "t"), op.Unreachable, "DELETE on Topic:t")
 	wantKind(t, c.AlterTopicConfig(t.Context(), "t", map[string]string{"retention.ms": "1"}, nil), op.Unreachable, "ALTER_CONFIGS on Topic:t")
