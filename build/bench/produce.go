@@ -28,7 +28,8 @@ func (b *bench) produce(records int64) error {
 	value := make([]byte, 100)
 	topic := func(name string) (string, error) {
 		name = fmt.Sprintf("bench-%s-%d", name, time.Now().UnixNano())
-		return name, worldtest.CreateTopic(b.ctx, b.broker.Bootstrap, name, producePartitions, map[string]string{"cleanup.policy": "compact", "min.compaction.lag.ms": "86400000000"})
+		return name, b.client.CreateTopic(b.ctx, kafka.NewTopic{Name: name, Partitions: producePartitions, ReplicationFactor: 1,
+			Configs: map[string]string{"cleanup.policy": "compact", "min.compaction.lag.ms": "86400000000"}})
 	}
 	plain := func(v []byte) (float64, error) {
 		t, err := topic("plain")
