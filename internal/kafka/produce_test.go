@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -424,5 +425,41 @@ func TestNextSeq(t *testing.T) {
 		if got := nextSeq(x[0], x[1]); got != x[2] {
 			t.Errorf("%d + %d: %d, want %d", x[0], x[1], got, x[2])
 		}
+	}
+}
+
+// Several goroutines send at once, with a buffer that is always full.
+func TestProducerConcurrent(t *testing.T) {
+	k := startCluster(t, kafkatest.Options{Brokers: 2})
+	c := open(t, k)
+	topic(t, k, "t", 4)
+	const n = 30_000
+	requests := atomic.Int32{}
+	k.AtProduce(func(int32) error { requests.Add(1); return nil })
+	p := producer(t, c, ProducerOptions{Topic: "t", BufferBytes: 400_000})
+	var wg sync.WaitGroup
+	for part := range int32(4) {
+		wg.Go(func() {
+			for i := range n {
+				if err := p.Send(t.Context(), ProduceRecord{Partition: part, Timestamp: int64(i), Key: fmt.Appendf(nil, "k%d", i), Value: []byte("value")}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := p.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := make([][]got, 4)
+	for part := range want {
+		for i := range n {
+			want[part] = append(want[part], got{int64(i), int64(i), fmt.Sprintf("k%d", i), "value", 0})
+		}
+	}
+	wantRecords(t, c, "t", want)
+	if r := requests.Load(); r > 400 {
+		t.Errorf("%d requests for 2.5 MB with a buffer of 400 kB", r)
 	}
 }
