@@ -141,23 +141,23 @@ func copyTopic(ctx context.Context, c *kafka.Client, from, to string) error {
 		return err
 	}
 	defer p.Close()
-	group, ctx := errgroup.WithContext(ctx)
+	group, gctx := errgroup.WithContext(ctx)
 	for part, o := range offsets {
 		group.Go(func() error {
-			r, err := c.OpenPartition(ctx, kafka.ReadOptions{Topic: from, Partition: part, From: o.Start, To: o.End, MaxBytes: 4 << 20})
+			r, err := c.OpenPartition(gctx, kafka.ReadOptions{Topic: from, Partition: part, From: o.Start, To: o.End, MaxBytes: 4 << 20})
 			if err != nil {
 				return err
 			}
 			defer r.Close()
 			var d kafka.Decoder
 			for {
-				b, err := r.Next(ctx)
+				b, err := r.Next(gctx)
 				if errors.Is(err, io.EOF) {
 					return nil
 				}
 				if err == nil {
 					_, err = d.Decode(b, func(rec *kafka.Record) error {
-						return p.Send(ctx, kafka.ProduceRecord{Partition: part, Timestamp: rec.Timestamp, Key: rec.Key, Value: rec.Value, Headers: rec.Headers})
+						return p.Send(gctx, kafka.ProduceRecord{Partition: part, Timestamp: rec.Timestamp, Key: rec.Key, Value: rec.Value, Headers: rec.Headers})
 					})
 				}
 				if err != nil {
