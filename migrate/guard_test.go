@@ -201,8 +201,14 @@ func TestLedger(t *testing.T) {
 	if l, found, err = openLedger[state](path); err != nil || !found || l.State.N != 7 {
 		t.Fatal(l, found, err)
 	}
+	if err := os.WriteFile(path+".tmp", []byte("{"), 0o600); err != nil { // killed while it was written
+		t.Fatal(err)
+	}
 	if err := errors.Join(l.remove(), l.remove()); err != nil {
 		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(path + ".tmp"); len(left) > 0 {
+		t.Error("left behind:", left)
 	}
 	l.close()
 	if l, found, err = openLedger[state](path); err != nil || found || l.State.N != 0 {

@@ -52,8 +52,10 @@ func openLedger[T any](path string) (l *ledger[T], found bool, err error) {
 // save makes the state durable.
 func (l *ledger[T]) save() error { return files.WriteJSON(l.path, l.State) }
 
-// remove ends the run: there is nothing to continue.
+// remove ends the run: there is nothing to continue. What a run that was killed
+// while it wrote the ledger has left goes too.
 func (l *ledger[T]) remove() error {
+	_ = os.Remove(l.path + ".tmp")
 	err := os.Remove(l.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
