@@ -130,12 +130,19 @@ func (run *deletionRun) deleteLocal(ctx context.Context, ls localStore, s *Delet
 }
 
 // deleteKeys deletes every key in every family where its row may be: a store
-// that migrates lazily has two.
+// that migrates lazily has two. One without rows gets no delete entries.
 func deleteKeys(ctx context.Context, db *rocks.DB, keys *KeySet) (n int64, err error) {
 	const batchKeys = 10_000
 	var families []int
 	for i, f := range db.Families() {
-		if f != streams.OffsetsFamily {
+		if f == streams.OffsetsFamily {
+			continue
+		}
+		some, err := hasRows(db, i)
+		if err != nil {
+			return 0, err
+		}
+		if some {
 			families = append(families, i)
 		}
 	}
@@ -154,6 +161,15 @@ func deleteKeys(ctx context.Context, db *rocks.DB, keys *KeySet) (n int64, err e
 		err = db.Write(b)
 	}
 	return n, err
+}
+
+func hasRows(db *rocks.DB, family int) (bool, error) {
+	found := errors.New("a row")
+	err := db.Iterate(family, func([]byte, []byte) error { return found })
+	if errors.Is(err, found) {
+		return true, nil
+	}
+	return false, err
 }
 
 // offsetOf is the store's offset and where it is kept; "" when it has none.
