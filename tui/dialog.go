@@ -197,6 +197,9 @@ func ansiCut(s string, n int) string { return ansi.Truncate(s, n, "") }
 
 // drawRendered is drawBox for lines that are painted already.
 func drawRendered(m *Model, lines []string, title string, body []string, w int, foot string) {
+	if len(body) == 0 {
+		body = []string{strings.Repeat(" ", w)}
+	}
 	drawBox(m, lines, title, append(make([]line, len(body)-1), line{{text: strings.Repeat(" ", w)}}), foot)
 	top := max(1, (len(lines)-len(body)-4)/2) + 1
 	left := (m.w-w-4)/2 + 2

@@ -21,7 +21,6 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 	for where, cause := range map[string]func(m *Model){
 		"update": func(m *Model) { m.send(jobMsg{action: &Action{}, planned: nil}) },
 		"feed":   nil, // below
-		"view":   func(m *Model) { m.theme = nil; m.send(clockMsg(pinned())) },
 	} {
 		t.Run(where, func(t *testing.T) {
 			in, feedIn := io.Pipe()
@@ -46,6 +45,34 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPanicInView: a screen that cannot be drawn ends the program too.
+func TestPanicInView(t *testing.T) {
+	d := newDriver(t, Options{Contexts: []Context{{Path: "state"}}})
+	quit := make(chan tea.Msg, 1)
+	d.m.theme, d.m.send = nil, func(msg tea.Msg) { quit <- msg }
+	logged := 0
+	g := &guarded{m: d.m, log: func(any, []byte) { logged++ }}
+	if v := g.View(); v.Content != "" || g.panicked == nil || logged != 1 {
+		t.Errorf("content %q, panicked %v, logged %d", v.Content, g.panicked, logged)
+	}
+	select {
+	case msg := <-quit:
+		if _, ok := msg.(tea.QuitMsg); !ok {
+			t.Errorf("sent %T", msg)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("nothing ends the program")
+	}
+}
+
+// TestAPlanWithoutSteps is drawn like any other.
+func TestAPlanWithoutSteps(t *testing.T) {
+	d := newDriver(t, Options{Contexts: []Context{{Path: "state"}}})
+	d.send(jobMsg{action: &Action{Name: "x"}, planned: &Planned{}})
+	d.check(80, 24)
+	d.has("go ahead")
 }
 
 // TestRunQuits: a program from key to end.
