@@ -63,12 +63,12 @@ func worldVersions() []string {
 	return []string{worldtest.Oldest, worldtest.Newest}
 }
 
-// representative is what make test runs of each version: every kind of store,
-// both guarantees, both ways to migrate.
+// representative is what make test runs of each version: every kind of store but
+// those of stream-stream joins, both guarantees, every way to migrate.
 func representative() map[string][]string {
 	return map[string][]string{
-		worldtest.Oldest: {"application-papi", "topology-tjoin-eos"},
-		worldtest.Newest: {"application-papi-eos", "application-tjoin", "topology-agg-eos", "topology-win", "topology-ssjoin-eos", "topology-opt", "streams-papi"},
+		worldtest.Oldest: {"topology-papi"},
+		worldtest.Newest: {"application-tjoin-eos", "topology-win", "streams-kv4"},
 	}
 }
 
@@ -135,6 +135,7 @@ func (w *moved) run() {
 	if !w.migrate(ctx) {
 		return
 	}
+	w.oldStarts(ctx, before)
 	if w.v2.Shift > 0 {
 		if err := worldtest.CreateTopic(ctx, w.b.Bootstrap, w.v1.ID+"-extra", 2, nil); err != nil {
 			w.fail("%v", err)
@@ -168,6 +169,29 @@ func (w *moved) run() {
 		}
 	}
 	w.t.Logf("%s: restored %d at the start, %d on its own directory", w.v2.ID, after.TotalRestored, before.TotalRestored)
+}
+
+// oldStarts starts the old version on a copy of the directory in which
+// everything has been cloned: until the new one runs there is a way back.
+func (w *moved) oldStarts(ctx context.Context, before worldtest.HandoffReport) {
+	dir := w.t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, w.v1.ID), os.DirFS(w.v1.Dir())); err != nil {
+		w.fail("%v", err)
+		return
+	}
+	is, err := w.h.Handoff(ctx, w.v1.In(dir))
+	if err != nil || is.Error != "" {
+		w.fail("start of the old version after the migration: %v %s", err, is.Error)
+		return
+	}
+	if is.TotalRestored > before.TotalRestored {
+		w.fail("the old version restored %d records after the migration, %d before", is.TotalRestored, before.TotalRestored)
+	}
+	for name, a := range before.Stores {
+		if diff := answersDiffer(a, is.Stores[name]); diff != "" {
+			w.fail("the old version's store %s answers otherwise after the migration: %s", name, diff)
+		}
+	}
 }
 
 // new is the new name of a store.
