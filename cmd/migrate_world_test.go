@@ -32,7 +32,7 @@ func TestMigrateWorld(t *testing.T) {
 			var wg sync.WaitGroup
 			defer wg.Wait()
 			sem := make(chan struct{}, 4) // applications mostly wait
-			for _, how := range []string{"application", "topology", "streams"} {
+			for _, how := range []string{"application", "topology", "shift", "streams"} {
 				for _, p := range worldtest.Profiles() {
 					for _, eos := range []bool{false, true} {
 						w := &moved{t: t, b: b, h: h, p: p, eos: eos, how: how}
@@ -83,7 +83,7 @@ type moved struct {
 	h   *worldtest.Harness
 	p   worldtest.Profile
 	eos bool
-	how string // application, topology; streams: another id with group.protocol=streams (KIP-1071)
+	how string // application; topology: other names and numbers; shift: numbers alone; streams: another id with group.protocol=streams (KIP-1071)
 
 	v1, v2 worldtest.App
 	names  map[string]string // of stores, old → new
@@ -116,10 +116,13 @@ func (w *moved) run() {
 		w.v1.Settings["group.protocol"] = "streams"
 	}
 	w.v2 = w.v1
-	if w.how != "topology" {
-		w.v2.ID, w.v2.Topics = id+"-v2", id
-	} else {
+	switch w.how {
+	case "topology":
 		w.v2.Suffix, w.v2.Shift = "-b", 70
+	case "shift":
+		w.v2.Shift = 70
+	default:
+		w.v2.ID, w.v2.Topics = id+"-v2", id
 	}
 	if _, err := w.h.Build(ctx, w.v1, worldtest.Input{Records: records, Base: base}); err != nil {
 		w.fail("build: %v", err)
@@ -207,7 +210,7 @@ func (w *moved) migrate(ctx context.Context) bool {
 	// Nobody can expel the members of a streams group: they go with their session.
 	common := []string{"--wait", "1m", "--bootstrap-server", w.b.Bootstrap, "--state-dir", w.v1.StateDir, "--yes", "-o", "json"}
 	args := []string{"migrate", "application", w.v1.ID, w.v2.ID}
-	if w.how == "topology" {
+	if w.v2.Shift > 0 {
 		dir := w.t.TempDir()
 		for name, app := range map[string]worldtest.App{"old.txt": w.v1, "new.txt": w.v2} {
 			text, err := w.h.Describe(ctx, app)

@@ -55,7 +55,17 @@ func (c *cloner) planStore(m *cloning, t *taskFound, f *storeFound, file streams
 	if o != nil {
 		s.Offsets = o
 	}
+	if s.sharesLine(m, t) {
+		s.Reason = "it shares the line of its offset with the old directory: when the new version has run, remove that before the old version is started again"
+	}
 	return nil
+}
+
+// sharesLine says that one line of the .checkpoint is about both the old store
+// and its clone: the line names the topic, and that stays.
+func (s *CloneStore) sharesLine(m *cloning, t *taskFound) bool {
+	return m.OldApp == m.NewApp && s.move.OldTopic != "" && s.move.OldTopic == s.move.NewTopic && len(s.lines()) > 0 &&
+		(s.move.NewSub == nil || t.task == nil || *s.move.NewSub == t.task.Subtopology)
 }
 
 func hasTopic(c streams.Checkpoint, topic string) bool {
