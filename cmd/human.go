@@ -12,7 +12,6 @@ func humanBytes(n int64) string             { return human.Bytes(n) }
 func humanDuration(d time.Duration) string  { return human.Duration(d) }
 func humanCount(n int64) string             { return human.Count(n) }
 func humanShare(part, whole float64) string { return human.Share(part, whole) }
-func trimZero(f float64, digits int) string { return human.TrimZero(f, digits) }
 
 func humanRate(perSecond float64, unit string) string { return human.Rate(perSecond, unit) }
 

@@ -33,7 +33,6 @@ type tuiFlags struct {
 	kafka              kafkaFlags
 	stateDir, id       string
 	topology           namesValue
-	optimization       choiceValue
 	allowWrites, plain bool
 	readonly           bool
 	theme              choiceValue

@@ -145,10 +145,10 @@ func (o *oddTopic) key() []byte {
 
 // modelRow is what a plain consumer makes of a partition.
 type modelRow struct {
-	key, value    []byte
-	offset, at    int64
-	headers       int
-	null, deleted bool
+	key, value []byte
+	offset, at int64
+	headers    int
+	deleted    bool
 }
 
 // model is the table, partition by partition and by key, deleted keys too, and

@@ -273,9 +273,9 @@ func (p *MigrationPlan) topic(ctx context.Context, t TopicMove, exists map[strin
 				WithTry("let the application run until it has processed them and stop it while no input comes, or copy them too: --with-repartition")
 		}
 	}
-	ct := p.m.topic(t.Old)
 	if !tp.Drained {
-		if ct, err = p.copied(t, info, exists[t.New], ends, overrides, tp.Replicas); err != nil {
+		ct, err := p.copied(t, info, exists[t.New], ends, overrides, tp.Replicas)
+		if err != nil {
 			return err
 		}
 		if err := p.collides(t.New, exists); err != nil {

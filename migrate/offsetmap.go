@@ -113,12 +113,6 @@ func (m *OffsetMap) Exact(old int64) bool {
 	return i > len(m.runs)/2 || i > 0 && old < m.runs[i-1].old+m.runs[i-1].n
 }
 
-func (m *OffsetMap) clone() *OffsetMap {
-	c := *m
-	c.runs = slices.Clone(m.runs)
-	return &c
-}
-
 // mapJSON is the form of a map in a migration file.
 type mapJSON struct {
 	OldStart int64   `json:"old_start"`

@@ -186,10 +186,6 @@ func (h *help) room(m *Model) int { return min(len(h.body.lines), m.h-8) }
 
 func (h *help) draw(m *Model, lines []string) {
 	w := min(m.w-8, 84)
-	var body []line
-	for _, s := range h.body.render(m.theme, w, h.room(m)) {
-		body = append(body, line{{text: s, tone: plainTone}})
-	}
 	drawRendered(m, lines, "Help", h.body.render(m.theme, w, h.room(m)), w, fmt.Sprintf("%s %s scroll, Esc closes", keyName(m.keys.first(doUp)), keyName(m.keys.first(doDown))))
 }
 

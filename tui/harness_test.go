@@ -213,17 +213,6 @@ func (d *driver) has(want ...string) *driver {
 	return d
 }
 
-func (d *driver) lacks(not ...string) *driver {
-	d.t.Helper()
-	got := d.text()
-	for _, w := range not {
-		if strings.Contains(got, w) {
-			d.t.Errorf("the screen shows %q:\n%s", w, got)
-		}
-	}
-	return d
-}
-
 // golden compares the screen in both sizes with what is kept in
 // testdata/screens; UPDATE_GOLDEN=1 rewrites it. Every line is as wide as the
 // screen, and there are as many as it has.

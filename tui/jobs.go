@@ -85,11 +85,10 @@ type jobState struct {
 
 // jobLive receives events from the engine; the model copies it when it draws.
 type jobLive struct {
-	mu    sync.Mutex
-	s     jobState
-	began time.Time
-	prev  op.Event
-	at    time.Time
+	mu   sync.Mutex
+	s    jobState
+	prev op.Event
+	at   time.Time
 }
 
 const (

@@ -156,15 +156,6 @@ func (t *table) sort() {
 	t.seek(id)
 }
 
-func (t *table) sortBy(name string, reverse bool) {
-	for i, c := range t.cols {
-		if c.name == name {
-			t.sortCol, t.reverse = i, reverse
-		}
-	}
-	t.arrange()
-}
-
 // hide leaves columns out that say nothing here.
 func (t *table) hide(hidden bool, names ...string) {
 	for j := range t.cols {

@@ -16,7 +16,6 @@ type outBatch struct {
 	count        int32
 	first, maxTS int64
 	tags         []int64 // of the records, when somebody wants them back
-	tries        int
 }
 
 func newOutBatch() *outBatch {
