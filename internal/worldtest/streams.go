@@ -234,6 +234,18 @@ type StoreAnswer struct {
 	Reason string   // why it is unreadable
 }
 
+// Untimed is the answer without the times of rows: which side of a foreign-key
+// join sees a change first is a race, and the row has that side's time.
+func (a StoreAnswer) Untimed() StoreAnswer {
+	a.Rows = slices.Clone(a.Rows)
+	for i, r := range a.Rows { // partition key = <value,time>
+		if comma := strings.LastIndexByte(r, ','); comma >= 0 {
+			a.Rows[i] = r[:comma]
+		}
+	}
+	return a
+}
+
 // RestoredOf is the number of records restored into the named stores. In-memory
 // stores restore always; a handed-over directory is judged by the others.
 func (r HandoffReport) RestoredOf(stores ...string) int64 {
