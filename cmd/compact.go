@@ -85,7 +85,6 @@ func (a *app) compact(ctx context.Context, f *compactFlags, paths []string) erro
 	}
 	show := a.startProgress(f.progress)
 	defer show.close()
-	warn := func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) }
 	for _, path := range paths {
 		found, err := f.find(ctx, path)
 		if err != nil {
@@ -105,7 +104,7 @@ func (a *app) compact(ctx context.Context, f *compactFlags, paths []string) erro
 		return op.Errorf(op.Failed, "this sstool was built without RocksDB, which compacting needs").WithTry("build it with cgo: make build")
 	}
 	for _, text := range plan.Warnings {
-		warn(text)
+		show.warn(text)
 	}
 	if !f.yes {
 		show.flush()
@@ -115,7 +114,7 @@ func (a *app) compact(ctx context.Context, f *compactFlags, paths []string) erro
 	}
 	for _, s := range o.Stores {
 		if s.AppDir != "" {
-			warnOfOwner(filepath.Dir(s.AppDir), s.ApplicationID, warn)
+			warnOfOwner(filepath.Dir(s.AppDir), s.ApplicationID, show.warn)
 			break
 		}
 	}

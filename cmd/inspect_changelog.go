@@ -101,7 +101,7 @@ func (a *app) inspectChangelog(ctx context.Context, f *inspectChangelogFlags, to
 	}
 	show := a.startProgress(f.progress)
 	defer show.close()
-	client, err := f.kafka.open(ctx, func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) })
+	client, err := f.kafka.open(ctx, show.warn)
 	if err != nil {
 		return err
 	}

@@ -163,7 +163,7 @@ func (a *app) withMapOptions(ctx context.Context, f *mapFlags, args []string, fn
 	}
 	show := a.startProgress(progressFlag{"none"})
 	defer show.close()
-	o.Client, err = f.kafka.optional(ctx, func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) })
+	o.Client, err = f.kafka.optional(ctx, show.warn)
 	if o.Client != nil {
 		defer o.Client.Close()
 	}

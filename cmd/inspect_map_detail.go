@@ -48,7 +48,7 @@ func storeFacts(w *tableWriter, m *inspect.Map, s *inspect.MapStore) [][2]string
 	}
 	rows = append(rows, [][2]string{
 		{"files", fmt.Sprintf("levels %s; format version %s; checksum %s; last opened by RocksDB %s",
-			orDash(levelsCell(s)), orDash(intsCell(s.Formats)), orDash(strings.Join(s.Checksums, ", ")), orDash(strings.Join(s.WrittenBy, ", ")))},
+			orDash(s.LevelFiles()), orDash(intsCell(s.Formats)), orDash(strings.Join(s.Checksums, ", ")), orDash(strings.Join(s.WrittenBy, ", ")))},
 		{"newest file", newestCell(w, m.At, s.Newest)},
 		{"opens with", "Kafka Streams " + opensWith(s.Oldest, s.OldestWhy)},
 		{"offset", keptOffset(s)},

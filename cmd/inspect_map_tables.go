@@ -38,7 +38,7 @@ func renderStores(w *tableWriter, m *inspect.Map, stores []inspect.MapStore, wit
 		}
 		from, to := segmentSpan(w, s)
 		row = append(row, keysCell(w, s.Keys.Count, s.Keys.Exact), fmt.Sprint(s.Keys.Exact), tombCell(w, s), w.count(s.RangeDels),
-			w.bytes(s.Size), w.count(int64(s.Files)), levelsCell(s), intsCell(s.Formats),
+			w.bytes(s.Size), w.count(int64(s.Files)), s.LevelFiles(), intsCell(s.Formats),
 			segmentCount(w, s), from, to, familiesCell(s),
 			offsetCell(w, s), s.Offsets.KeptIn, statusCell(w, s), newestCell(w, m.At, s.Newest), textOr(s.Oldest, w.none()))
 		if cluster {
@@ -84,17 +84,6 @@ func boolInt(b bool) int64 {
 		return 1
 	}
 	return 0
-}
-
-func levelsCell(s *inspect.MapStore) string {
-	if !s.LiveSet {
-		return "unknown"
-	}
-	var parts []string
-	for _, l := range s.Levels {
-		parts = append(parts, fmt.Sprintf("L%d:%d", l.Level, l.Files))
-	}
-	return strings.Join(parts, " ")
 }
 
 func intsCell(list []int) string {

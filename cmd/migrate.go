@@ -98,7 +98,7 @@ func (a *app) endMigration(ctx context.Context, e migrateEnd, f *endFlags, args 
 	}
 	show := a.startProgress(f.progress)
 	defer show.close()
-	client, err := f.kafka.open(ctx, func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) })
+	client, err := f.kafka.open(ctx, show.warn)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (a *app) migrateApplication(cmd *cobra.Command, f *migrateApplicationFlags,
 	}
 	show := a.startProgress(f.progress)
 	defer show.close()
-	client, err := f.kafka.open(cmd.Context(), func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) })
+	client, err := f.kafka.open(cmd.Context(), show.warn)
 	if err != nil {
 		return err
 	}

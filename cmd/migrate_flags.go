@@ -95,7 +95,7 @@ func (a *app) migration(ctx context.Context, f *migrateFlags, client *kafka.Clie
 		return emit(a, f.out, plan.Kind+".plan", *plan, renderMigrationPlan)
 	}
 	for _, text := range plan.Warnings {
-		show.sink(op.Event{Type: op.Warning, Message: text})
+		show.warn(text)
 	}
 	if !f.yes && !plan.Completed {
 		show.flush()

@@ -82,7 +82,7 @@ func (a *app) migrateLocal(ctx context.Context, f *localFlags, args []string) er
 		return err
 	}
 	for _, text := range plan.Clone.Warnings {
-		show.sink(op.Event{Type: op.Warning, Message: text})
+		show.warn(text)
 	}
 	if !f.yes && plan.Clone.Count(migrate.ToClone) > 0 {
 		show.flush()

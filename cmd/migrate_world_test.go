@@ -171,7 +171,7 @@ func (w *moved) run() {
 		if strings.HasPrefix(old, "fk-") {
 			want, got = want.Untimed(), got.Untimed()
 		}
-		if diff := answersDiffer(want, got); diff != "" {
+		if diff := want.Differs(got); diff != "" {
 			w.fail("after further input store %s answers otherwise than that of an application that was not migrated: %s", name, diff)
 		}
 	}
@@ -195,7 +195,7 @@ func (w *moved) oldStarts(ctx context.Context, before worldtest.HandoffReport) {
 		w.fail("the old version restored %d records after the migration, %d before", is.TotalRestored, before.TotalRestored)
 	}
 	for name, a := range before.Stores {
-		if diff := answersDiffer(a, is.Stores[name]); diff != "" {
+		if diff := a.Differs(is.Stores[name]); diff != "" {
 			w.fail("the old version's store %s answers otherwise after the migration: %s", name, diff)
 		}
 	}
@@ -270,7 +270,7 @@ func (w *moved) sameStart(before, after worldtest.HandoffReport) {
 		}
 	}
 	for name, a := range before.Stores {
-		if diff := answersDiffer(a, after.Stores[w.new(name)]); diff != "" {
+		if diff := a.Differs(after.Stores[w.new(name)]); diff != "" {
 			w.fail("queries of store %s answer otherwise than before: %s", name, diff)
 		}
 	}
@@ -290,27 +290,4 @@ func (w *moved) reference(ctx context.Context, records int, base time.Time) worl
 		w.fail("the application that is not migrated: %v %s", err, report.Error)
 	}
 	return report
-}
-
-// answersDiffer says how the rows that queries return differ.
-func answersDiffer(want, got worldtest.StoreAnswer) string {
-	if want.Type == "unreadable" {
-		return ""
-	}
-	if want.Type != got.Type {
-		return fmt.Sprintf("type %q, wanted %q (%s)", got.Type, want.Type, got.Reason)
-	}
-	for i := range max(len(want.Rows), len(got.Rows)) {
-		w, g := "nothing", "nothing"
-		if i < len(want.Rows) {
-			w = want.Rows[i]
-		}
-		if i < len(got.Rows) {
-			g = got.Rows[i]
-		}
-		if w != g {
-			return fmt.Sprintf("%q, wanted %q (%d rows, wanted %d)", g, w, len(got.Rows), len(want.Rows))
-		}
-	}
-	return ""
 }

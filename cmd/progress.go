@@ -102,6 +102,9 @@ func (p *progress) sink(e op.Event) {
 	}
 }
 
+// warn shows a warning.
+func (p *progress) warn(text string) { p.sink(op.Event{Type: op.Warning, Message: text}) }
+
 // flush writes what is queued and removes the progress line, so that something
 // else can be written. The next event shows again.
 func (p *progress) flush() {

@@ -73,7 +73,7 @@ func (a *app) rename(ctx context.Context, f *renameFlags, args []string) error {
 	}
 	show := a.startProgress(f.progress)
 	defer show.close()
-	client, err := f.kafka.open(ctx, func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) })
+	client, err := f.kafka.open(ctx, show.warn)
 	if err != nil {
 		return err
 	}

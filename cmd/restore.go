@@ -71,11 +71,10 @@ func newRestore(a *app) *cobra.Command {
 func (a *app) restore(ctx context.Context, f *restoreFlags) error {
 	show := a.startProgress(f.progress)
 	defer show.close()
-	warn := func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) }
 	if f.note != "" {
-		warn(f.note)
+		show.warn(f.note)
 	}
-	plan, done, err := f.plan(ctx, warn)
+	plan, done, err := f.plan(ctx, show.warn)
 	if err != nil {
 		return err
 	}
@@ -91,7 +90,7 @@ func (a *app) restore(ctx context.Context, f *restoreFlags) error {
 		}
 	}
 	if plan.Options.Into != "" {
-		warnOfOwner(plan.Options.Into, plan.Options.ApplicationID, warn)
+		warnOfOwner(plan.Options.Into, plan.Options.ApplicationID, show.warn)
 	}
 	begun := time.Now()
 	if os.Getenv("GOGC") == "" {

@@ -21,8 +21,7 @@ type rowSource interface {
 func (a *app) showRows(ctx context.Context, f *rowsFlags, kind, store string, count bool, read func(rowSource, *rowsOutput) (*inspect.RowsResult, error)) (*inspect.RowsResult, error) {
 	show := a.startProgress(f.progress)
 	defer show.close()
-	warn := func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) }
-	src, done, err := f.open(ctx, store, show.sink, warn)
+	src, done, err := f.open(ctx, store, show.sink, show.warn)
 	if err != nil {
 		return nil, err
 	}
@@ -34,11 +33,11 @@ func (a *app) showRows(ctx context.Context, f *rowsFlags, kind, store string, co
 		return nil, err
 	}
 	if err == nil && f.topic == "" {
-		err = a.compareRows(ctx, f, res, warn)
+		err = a.compareRows(ctx, f, res, show.warn)
 	}
 	if f.out.value != formatJSON {
 		for _, w := range res.Warnings {
-			warn(w)
+			show.warn(w)
 		}
 	}
 	show.flush()

@@ -72,7 +72,7 @@ func newSpec(a *app) *cobra.Command {
 func (a *app) spec(ctx context.Context, f *specFlags) error {
 	show := a.startProgress(progressFlag{"none"})
 	defer show.close()
-	s, err := a.collectSpec(ctx, f, func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) })
+	s, err := a.collectSpec(ctx, f, show.warn)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (a *app) tombstone(ctx context.Context, f *tombstoneFlags, args []string) e
 		return err
 	}
 	o.Command = migrate.CommandTombstone
-	client, err := f.kafka.open(ctx, func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) })
+	client, err := f.kafka.open(ctx, show.warn)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (a *app) ttl(ctx context.Context, f *ttlFlags) error {
 	if err != nil {
 		return err
 	}
-	client, err := f.kafka.open(ctx, func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) })
+	client, err := f.kafka.open(ctx, show.warn)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,6 @@ func (a *app) ttl(ctx context.Context, f *ttlFlags) error {
 
 // deleteRows goes on with an unfinished run, or plans, asks and applies.
 func (a *app) deleteRows(ctx context.Context, f *ttlFlags, client *kafka.Client, o migrate.TTLOptions, show *progress) error {
-	warn := func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) }
 	do, err := f.deletion(o.Command)
 	if err != nil {
 		return err
@@ -85,7 +84,7 @@ func (a *app) deleteRows(ctx context.Context, f *ttlFlags, client *kafka.Client,
 			return err
 		}
 		if note != "" {
-			warn(note)
+			show.warn(note)
 		}
 		if left != nil {
 			return a.applyRows(ctx, f, client, nil, left, do, show)
@@ -102,12 +101,12 @@ func (a *app) deleteRows(ctx context.Context, f *ttlFlags, client *kafka.Client,
 		return err
 	}
 	if o.Command == migrate.CommandTombstone {
-		if err := keysMissing(plan, warn); err != nil {
+		if err := keysMissing(plan, show.warn); err != nil {
 			return err
 		}
 	}
 	for _, text := range plan.Warnings {
-		warn(text)
+		show.warn(text)
 	}
 	if f.dryRun {
 		show.flush()
@@ -137,7 +136,7 @@ func (a *app) applyRows(ctx context.Context, f *ttlFlags, client *kafka.Client, 
 		}
 	}
 	if do.StateDir != "" {
-		warnOfOwner(do.StateDir, f.appID, func(text string) { show.sink(op.Event{Type: op.Warning, Message: text}) })
+		warnOfOwner(do.StateDir, f.appID, show.warn)
 	}
 	done, err := d.Apply(ctx, client, do, show.sink)
 	show.flush()

@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -208,4 +210,16 @@ type MapSum struct {
 	Newest    *time.Time `json:"newest_file"`
 	Lag       *int64     `json:"lag"` // null: not measured for all of them
 	Remarks   int        `json:"remarks"`
+}
+
+// LevelFiles is how many files each level has, for people: "L0:2 L6:1".
+func (s *MapStore) LevelFiles() string {
+	if !s.LiveSet {
+		return "unknown"
+	}
+	var parts []string
+	for _, l := range s.Levels {
+		parts = append(parts, fmt.Sprintf("L%d:%d", l.Level, l.Files))
+	}
+	return strings.Join(parts, " ")
 }

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -114,15 +115,7 @@ func findStores(taskDir string) ([]storeFound, error) {
 			}
 			segments = append(segments, segment{start, filepath.Join(s.dir, e.Name())})
 		}
-		slices.SortFunc(segments, func(a, b segment) int {
-			switch {
-			case a.start < b.start:
-				return -1
-			case a.start > b.start:
-				return 1
-			}
-			return 0
-		})
+		slices.SortFunc(segments, func(a, b segment) int { return cmp.Compare(a.start, b.start) })
 		for _, x := range segments {
 			s.dbs = append(s.dbs, x.dir)
 		}
@@ -131,23 +124,13 @@ func findStores(taskDir string) ([]storeFound, error) {
 	return out, nil
 }
 
-// dirsIn names the directories in dir, links to directories included, without
-// what Kafka Streams does not look at; none when dir does not exist.
+// dirsIn is files.Subdirs with a next step in its error.
 func dirsIn(dir string) ([]string, error) {
-	es, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	names, err := files.Subdirs(dir)
 	if err != nil {
 		return nil, cannotRead(err)
 	}
-	var out []string
-	for _, e := range es {
-		if i, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && i.IsDir() {
-			out = append(out, e.Name())
-		}
-	}
-	return out, nil
+	return names, nil
 }
 
 // cannotRead gives a failure to read a directory its next step.

@@ -13,6 +13,7 @@ import (
 
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 	"sstool/internal/rocks"
 	"sstool/internal/streams"
 )
@@ -219,7 +220,7 @@ func TestDeletionLocalRefuses(t *testing.T) {
 	d := deletionOf(t, c, testTopic, 10, func(int) bool { return true })
 	o := DeletionOptions{StateDir: stateDir, Ledger: DefaultLedger(stateDir, "ttl", testApp, testStore)}
 	_, err := d.Apply(t.Context(), c, o, nil)
-	wantError(t, err, op.Precondition, dir, "no key-value store")
+	optest.WantKind(t, err, op.Precondition, dir, "no key-value store")
 	if err := os.Remove(filepath.Join(dir, "CURRENT")); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +230,7 @@ func TestDeletionLocalRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = d.Apply(t.Context(), c, o, nil)
-	wantError(t, err, op.Corrupt, dir)
+	optest.WantKind(t, err, op.Corrupt, dir)
 	if rows, records, _ := live(t, c, testTopic); len(rows) != 10 || records != 10 {
 		t.Error("something was written:", records)
 	}
@@ -256,7 +257,7 @@ func TestDeletionLocalContinued(t *testing.T) {
 			cancel()
 		}
 	})
-	wantError(t, err, op.Declined, "60 tombstones")
+	optest.WantKind(t, err, op.Declined, "60 tombstones")
 	next, _, err := ContinueDeletion(t.Context(), c, o, "test")
 	if err != nil || next == nil {
 		t.Fatal(next, err)

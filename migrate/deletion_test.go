@@ -16,6 +16,7 @@ import (
 	"sstool/internal/kafka"
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 	"sstool/internal/streams"
 )
 
@@ -260,7 +261,7 @@ func TestDeletionRefuses(t *testing.T) {
 			var produced atomic.Int32
 			k.AtProduce(func(int32) error { produced.Add(1); return nil })
 			_, err := d.Apply(t.Context(), c, o, nil)
-			wantError(t, err, x.kind, x.want)
+			optest.WantKind(t, err, x.kind, x.want)
 			if produced.Load() != 0 {
 				t.Error("something was written")
 			}
@@ -388,17 +389,17 @@ func TestDeletionOvertaken(t *testing.T) {
 	})
 	d := deletionOf(t, c, testTopic, 1000, func(i int) bool { return i < 900 })
 	r, err := d.Apply(ctx, c, o, nil)
-	wantError(t, err, op.Declined, "interrupted after", "run it again")
+	optest.WantKind(t, err, op.Declined, "interrupted after", "run it again")
 	if r.LedgerRemaining != o.Ledger || r.Tombstones == 0 {
 		t.Errorf("%+v", r)
 	}
 	// Something else was asked for.
 	_, _, err = ContinueDeletion(t.Context(), c, o, "another test")
-	wantError(t, err, op.Precondition, "unfinished", ": test", o.Ledger)
+	optest.WantKind(t, err, op.Precondition, "unfinished", ": test", o.Ledger)
 	// Applied without having been continued.
 	fresh := deletionOf(t, c, testTopic, 1000, func(i int) bool { return i == 950 })
 	_, err = fresh.Apply(t.Context(), c, o, nil)
-	wantError(t, err, op.Precondition, "unfinished")
+	optest.WantKind(t, err, op.Precondition, "unfinished")
 	if next, note, err := ContinueDeletion(t.Context(), c, o, "test"); err != nil || next == nil || note == "" {
 		t.Fatal(next, note, err)
 	} else if steps := next.Steps(o); len(steps) < 3 {
@@ -440,7 +441,7 @@ func TestDeletionStranger(t *testing.T) {
 			}
 		}
 	})
-	wantError(t, err, op.Precondition, "somebody has written to it")
+	optest.WantKind(t, err, op.Precondition, "somebody has written to it")
 	rows, _, _ := live(t, c, testTopic)
 	if rows["k999"] != "young" || len(rows) < 2 {
 		t.Error("rows", len(rows))
@@ -474,7 +475,7 @@ func TestDeletionMemberJoins(t *testing.T) {
 		}
 	})
 	leave()
-	wantError(t, err, op.Precondition, "1 members")
+	optest.WantKind(t, err, op.Precondition, "1 members")
 	next, _, err := ContinueDeletion(t.Context(), c, o, "test")
 	if err != nil || next == nil {
 		t.Fatal(next, err)
@@ -581,7 +582,7 @@ func TestKeySet(t *testing.T) {
 		if err := os.WriteFile(at, data[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, set.check(), op.Corrupt, "checksum")
+		optest.WantKind(t, set.check(), op.Corrupt, "checksum")
 		if err := set.Each(t.Context(), func([]byte) error { return nil }); err == nil {
 			t.Errorf("%d bytes of %d: no error", n, len(data))
 		}

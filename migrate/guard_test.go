@@ -5,13 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"sstool/internal/kafka"
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 )
 
 func startKafka(t testing.TB, o kafkatest.Options) *kafkatest.Cluster {
@@ -38,19 +38,6 @@ func openKafka(t testing.TB, k *kafkatest.Cluster, properties ...string) *kafka.
 	return c
 }
 
-func wantError(t testing.TB, err error, kind op.Kind, parts ...string) {
-	t.Helper()
-	if err == nil || op.KindOf(err) != kind {
-		t.Fatalf("error %v of kind %s, want %s", err, op.KindOf(err), kind)
-	}
-	text := err.Error() + "\n" + strings.Join(op.Tries(err), "\n")
-	for _, p := range parts {
-		if !strings.Contains(text, p) {
-			t.Errorf("%q is not in: %s", p, text)
-		}
-	}
-}
-
 func TestCheckIdle(t *testing.T) {
 	k := startKafka(t, kafkatest.Options{})
 	c := openKafka(t, k)
@@ -69,8 +56,8 @@ func TestCheckIdle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, checkIdle(ctx, c, "app"), op.Precondition, `"app"`, "1 members", "--wait")
-		wantError(t, waitIdle(ctx, c, "app", 600*time.Millisecond, nil), op.Precondition, "1 members")
+		optest.WantKind(t, checkIdle(ctx, c, "app"), op.Precondition, `"app"`, "1 members", "--wait")
+		optest.WantKind(t, waitIdle(ctx, c, "app", 600*time.Millisecond, nil), op.Precondition, "1 members")
 		phases := 0
 		done := make(chan error)
 		go func() {
@@ -106,12 +93,12 @@ func TestCheckIdleDenied(t *testing.T) {
 	c := openKafka(t, k, "security.protocol", "SASL_PLAINTEXT", "sasl.mechanism", "PLAIN", "sasl.jaas.config", `x.PlainLoginModule required username="bob" password="b";`)
 	start := time.Now()
 	for _, err := range []error{checkIdle(t.Context(), c, "app"), waitIdle(t.Context(), c, "app", time.Minute, nil)} {
-		wantError(t, err, op.Precondition, `"app" must be stopped`, "cannot be seen", "DESCRIBE on Group:app", "kafka-acls.sh")
+		optest.WantKind(t, err, op.Precondition, `"app" must be stopped`, "cannot be seen", "DESCRIBE on Group:app", "kafka-acls.sh")
 	}
 	if time.Since(start) > 10*time.Second {
 		t.Error("it waited for what does not change")
 	}
-	wantError(t, checkWritable(t.Context(), c, "app-s-changelog"), op.Precondition, "may not write", "WRITE on Topic:app-s-changelog")
+	optest.WantKind(t, checkWritable(t.Context(), c, "app-s-changelog"), op.Precondition, "may not write", "WRITE on Topic:app-s-changelog")
 	if _, err := checkChangelog(t.Context(), c, "app", "app-s-changelog"); err != nil {
 		t.Error(err)
 	}
@@ -126,7 +113,7 @@ func TestCheckChangelog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantError(t, checkCluster(ctx, c, "there"), op.Precondition, `"here"`, `"there"`)
+	optest.WantKind(t, checkCluster(ctx, c, "there"), op.Precondition, `"here"`, `"there"`)
 	for _, id := range []string{"", "here"} {
 		if err := checkCluster(ctx, c, id); err != nil {
 			t.Error(err)
@@ -148,12 +135,12 @@ func TestCheckChangelog(t *testing.T) {
 		"orders": "not a changelog of application", "app-x-repartition": "not a changelog of application", "app-w-changelog": "cleanup.policy=delete",
 	} {
 		_, err := checkChangelog(ctx, c, "app", topic)
-		wantError(t, err, op.Precondition, topic, want)
+		optest.WantKind(t, err, op.Precondition, topic, want)
 	}
 	_, err := checkChangelog(ctx, c, "other", "app-s-changelog")
-	wantError(t, err, op.Precondition, "not a changelog of application")
+	optest.WantKind(t, err, op.Precondition, "not a changelog of application")
 	_, err = checkChangelog(ctx, c, "app", "app-gone-changelog")
-	wantError(t, err, op.NotFound, "app-gone-changelog")
+	optest.WantKind(t, err, op.NotFound, "app-gone-changelog")
 
 	f, err := checkChangelog(ctx, c, "app", "app-s-changelog")
 	if err != nil {
@@ -162,15 +149,15 @@ func TestCheckChangelog(t *testing.T) {
 	if err := k.ProduceAll(ctx, "app-s-changelog", kafkatest.Record{Partition: 1, Key: []byte("k")}); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, checkEnds(ctx, c, "app-s-changelog", f.Ends()), op.Precondition, "app-s-changelog-1 ends at 1, not at 0")
-	wantError(t, checkEnds(ctx, c, "app-s-changelog", map[int32]int64{0: 0}), op.Precondition, "has 2 partitions, it had 1")
+	optest.WantKind(t, checkEnds(ctx, c, "app-s-changelog", f.Ends()), op.Precondition, "app-s-changelog-1 ends at 1, not at 0")
+	optest.WantKind(t, checkEnds(ctx, c, "app-s-changelog", map[int32]int64{0: 0}), op.Precondition, "has 2 partitions, it had 1")
 	end, err := k.Begin(ctx, "app-s-changelog", kafkatest.Record{Key: []byte("k")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = checkChangelog(ctx, c, "app", "app-s-changelog")
-	wantError(t, err, op.Precondition, "app-s-changelog-0 has an open transaction")
-	wantError(t, checkEnds(ctx, c, "app-s-changelog", f.Ends()), op.Precondition, "app-s-changelog-0 has an open transaction")
+	optest.WantKind(t, err, op.Precondition, "app-s-changelog-0 has an open transaction")
+	optest.WantKind(t, checkEnds(ctx, c, "app-s-changelog", f.Ends()), op.Precondition, "app-s-changelog-0 has an open transaction")
 	if err := end(false); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +206,7 @@ func TestLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = openLedger[state](path)
-	wantError(t, err, op.Corrupt, path)
+	optest.WantKind(t, err, op.Corrupt, path)
 	_, _, err = openLedger[state](path) // the lock was let go
-	wantError(t, err, op.Corrupt, path)
+	optest.WantKind(t, err, op.Corrupt, path)
 }

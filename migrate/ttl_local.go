@@ -342,6 +342,13 @@ func eachLocalRow(db *lsm.DB, from, to []byte, fn func(family string, key, value
 		*lsm.Iter
 		family string
 	}
+	ended := func(c cursor) bool {
+		if c.Valid() {
+			return false
+		}
+		c.Close()
+		return true
+	}
 	var its []cursor
 	defer func() {
 		for _, it := range its {
@@ -366,13 +373,7 @@ func eachLocalRow(db *lsm.DB, from, to []byte, fn func(family string, key, value
 			return err
 		}
 	}
-	its = slices.DeleteFunc(its, func(c cursor) bool {
-		if !c.Valid() {
-			c.Close()
-			return true
-		}
-		return false
-	})
+	its = slices.DeleteFunc(its, ended)
 	for len(its) > 0 {
 		best := 0
 		for i := 1; i < len(its); i++ {
@@ -387,26 +388,20 @@ func eachLocalRow(db *lsm.DB, from, to []byte, fn func(family string, key, value
 		if err := fn(its[best].family, e.Key, e.Value); err != nil {
 			return err
 		}
-		ended := false
+		some := false
 		for i := range its {
 			if i != best && bytes.Equal(its[i].Entry().Key, e.Key) {
-				ended = !its[i].Next() || ended
+				some = !its[i].Next() || some
 			}
 		}
-		ended = !its[best].Next() || ended
-		if ended {
+		some = !its[best].Next() || some
+		if some {
 			for _, it := range its {
 				if err := it.Err(); err != nil {
 					return err
 				}
 			}
-			its = slices.DeleteFunc(its, func(c cursor) bool {
-				if !c.Valid() {
-					c.Close()
-					return true
-				}
-				return false
-			})
+			its = slices.DeleteFunc(its, ended)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"sstool/internal/files"
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 )
 
 // What an earlier run restored is told as far as it goes: records that came
@@ -42,7 +43,7 @@ func TestRecreatedTopicIsNotDone(t *testing.T) {
 	}
 	k.changelog(t, "s", 1, numbered(0, 0, 200, 50))
 	_, err := k.restore(t, o)
-	wantKind(t, err, op.Precondition, "not empty")
+	optest.WantKind(t, err, op.Precondition, "not empty")
 }
 
 // A forced restore that was stopped is continued; a new one does everything.

@@ -17,6 +17,7 @@ import (
 	"sstool/internal/kafka"
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 	"sstool/internal/streams"
 )
 
@@ -84,7 +85,7 @@ func TestBrokerGone(t *testing.T) {
 			start := time.Now()
 			var ev events
 			err := untouched(t, o.Into, func() error { _, err := k.restoreTo(t.Context(), o, ev.sink); return err })
-			wantKind(t, err, op.Unreachable, topic+"-0", "at offset ", "--stall-timeout")
+			optest.WantKind(t, err, op.Unreachable, topic+"-0", "at offset ", "--stall-timeout")
 			if d := time.Since(start); d > 12*time.Second {
 				t.Errorf("took %s", d)
 			}
@@ -95,7 +96,7 @@ func TestBrokerGone(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
 			_, err = MakePlan(ctx, k.client, o)
-			wantKind(t, err, op.Unreachable)
+			optest.WantKind(t, err, op.Unreachable)
 		})
 	}
 }
@@ -149,7 +150,7 @@ func TestMissing(t *testing.T) {
 			o := options(memDir(t), kv("payments"))
 			x.set(&o)
 			_, err := k.restore(t, o)
-			wantKind(t, err, op.NotFound, x.want...)
+			optest.WantKind(t, err, op.NotFound, x.want...)
 			if exists(appDir(o.Into, app)) {
 				t.Error("something was made")
 			}
@@ -173,7 +174,7 @@ func TestDenied(t *testing.T) {
 		o := options(memDir(t), kv("s"))
 		o.Profile, o.StallTimeout = p, 3*time.Second
 		err := untouched(t, o.Into, func() error { _, err := k.restore(t, o); return err })
-		wantKind(t, err, op.Unreachable, "READ on Topic:"+topic, "kafka-acls.sh", "User:eve")
+		optest.WantKind(t, err, op.Unreachable, "READ on Topic:"+topic, "kafka-acls.sh", "User:eve")
 	}
 	o := options(memDir(t), kv("other"))
 	_, err := k.restore(t, o)
@@ -244,7 +245,7 @@ func TestOpenTransaction(t *testing.T) {
 			var ev events
 			start := time.Now()
 			err = untouched(t, o.Into, func() error { _, err := plan.Run(t.Context(), ev.sink); return err })
-			wantKind(t, err, op.Precondition, topic+"-0", "at 20", "3 before the end offset 23", "producer ", "kafka-transactions.sh abort")
+			optest.WantKind(t, err, op.Precondition, topic+"-0", "at 20", "3 before the end offset 23", "producer ", "kafka-transactions.sh abort")
 			if d := time.Since(start); d > 8*time.Second {
 				t.Errorf("took %s", d)
 			}
@@ -291,7 +292,7 @@ func TestCorruptBatch(t *testing.T) {
 			o := options(memDir(t), kv("s"))
 			o.Profile, o.Threads = p, threads
 			err := untouched(t, o.Into, func() error { _, err := k.restore(t, o); return err })
-			wantKind(t, err, op.Corrupt, topic+"-0", "20")
+			optest.WantKind(t, err, op.Corrupt, topic+"-0", "20")
 		}
 	}
 }
@@ -331,7 +332,7 @@ func TestDiskFull(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = plan.Run(t.Context(), nil)
-		wantKind(t, err, op.Precondition, disk, "MB free", "may need") // seen beforehand
+		optest.WantKind(t, err, op.Precondition, disk, "MB free", "may need") // seen beforehand
 		for _, task := range plan.Tasks {
 			for _, u := range task.Units {
 				u.Parts[0].Bytes = -1 // a broker that does not tell
@@ -343,7 +344,7 @@ func TestDiskFull(t *testing.T) {
 		}
 		o.Into, o.Scratch, o.Measure = "", filepath.Join(disk, "scratch"), true
 		_, err = k.restore(t, o)
-		wantKind(t, err, op.Precondition, disk, "--scratch")
+		optest.WantKind(t, err, op.Precondition, disk, "--scratch")
 		if es, _ := os.ReadDir(o.Scratch); len(es) != 0 {
 			t.Error("scratch is left")
 		}
@@ -409,7 +410,7 @@ func TestFinishedTasksStay(t *testing.T) {
 	o.Siblings, o.Guarantee, o.Threads, o.StallTimeout = o.Stores, ExactlyOnce, 1, time.Second
 	var ev events
 	_, err = k.restoreTo(t.Context(), o, ev.sink)
-	wantKind(t, err, op.Precondition, topic+"-2")
+	optest.WantKind(t, err, op.Precondition, topic+"-2")
 	if !strings.Contains(ev.warnings(), "finished tasks stay") {
 		t.Errorf("%q", ev.warnings())
 	}
@@ -470,7 +471,7 @@ func TestFinishedTasksStay(t *testing.T) {
 	o.Force = false
 	put(t, filepath.Join(appDir(o.Into, app), "0_1", "rocksdb", "s", "MANIFEST-000099"), "x")
 	_, err = k.restore(t, o)
-	wantKind(t, err, op.Precondition, `store "s" of task 0_1 is not empty`, "--force")
+	optest.WantKind(t, err, op.Precondition, `store "s" of task 0_1 is not empty`, "--force")
 }
 
 // newWorldAs has a client that logs in.

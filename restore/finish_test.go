@@ -12,6 +12,7 @@ import (
 
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 	"sstool/internal/rocks"
 	"sstool/internal/streams"
 )
@@ -46,7 +47,7 @@ func TestVerifiedBeforePlacing(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Rows = 1001
-	wantKind(t, p.finishUnit(u, built, unitResult{unit: u, counts: c, bulk: true}), op.Corrupt, "1000 entries", "1001 rows")
+	optest.WantKind(t, p.finishUnit(u, built, unitResult{unit: u, counts: c, bulk: true}), op.Corrupt, "1000 entries", "1001 rows")
 	if err := p.finishUnit(u, built, unitResult{unit: u, counts: c}); err != nil {
 		t.Fatal("a replayed store has superseded entries too:", err)
 	}
@@ -60,7 +61,7 @@ func TestVerifiedBeforePlacing(t *testing.T) {
 	if err := os.WriteFile(ssts[0], data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	wantKind(t, p.finishUnit(u, built, unitResult{unit: u, counts: c, bulk: true}), op.Corrupt, "verify the store just built", ssts[0])
+	optest.WantKind(t, p.finishUnit(u, built, unitResult{unit: u, counts: c, bulk: true}), op.Corrupt, "verify the store just built", ssts[0])
 }
 
 // Events: one item per unit, progress that never runs past its total, a

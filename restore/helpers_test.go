@@ -147,19 +147,6 @@ func (w *world) mustRestore(t testing.TB, o Options) *Result {
 	return res
 }
 
-func wantKind(t testing.TB, err error, kind op.Kind, parts ...string) {
-	t.Helper()
-	if err == nil || op.KindOf(err) != kind {
-		t.Fatalf("error %v of kind %s, want %s", err, op.KindOf(err), kind)
-	}
-	text := err.Error() + "\n" + strings.Join(op.Tries(err), "\n")
-	for _, p := range parts {
-		if !strings.Contains(text, p) {
-			t.Errorf("%q is not in: %s", p, text)
-		}
-	}
-}
-
 // dump lists every row of every family of every database below dir, as
 // "<path> <family> <key> <value>" in hex, and every checkpoint line.
 func dump(t testing.TB, dir string) []string {

@@ -20,6 +20,7 @@ import (
 	"sstool/internal/kafka"
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 	"sstool/internal/streams"
 )
 
@@ -221,7 +222,7 @@ func TestInUse(t *testing.T) {
 	o := options(memDir(t), kv("s"))
 	cmd, in := startChild(t, "lock", appDir(o.Into, app))
 	err := untouched(t, o.Into, func() error { _, err := k.restore(t, o); return err })
-	wantKind(t, err, op.InUse, appDir(o.Into, app), fmt.Sprintf("process %d", cmd.Process.Pid))
+	optest.WantKind(t, err, op.InUse, appDir(o.Into, app), fmt.Sprintf("process %d", cmd.Process.Pid))
 	if es, _ := os.ReadDir(o.Into); len(es) != 1 {
 		t.Error(es)
 	}

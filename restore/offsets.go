@@ -1,9 +1,7 @@
 package restore
 
 import (
-	"errors"
-	"io/fs"
-	"os"
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,12 +48,12 @@ func storedOffsets(taskDir string, target streams.Version, replaced ...string) (
 // oldest first, by number: of those that have an offset the newest decides.
 func taskDatabases(taskDir string) ([]string, error) {
 	var out []string
-	names, err := subdirs(taskDir)
+	names, err := files.Subdirs(taskDir)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		inner, err := subdirs(filepath.Join(taskDir, name))
+		inner, err := files.Subdirs(filepath.Join(taskDir, name))
 		if err != nil {
 			return nil, err
 		}
@@ -65,37 +63,12 @@ func taskDatabases(taskDir string) ([]string, error) {
 			if !okX || !okY {
 				return 0
 			}
-			switch {
-			case x < y:
-				return -1
-			case x > y:
-				return 1
-			}
-			return 0
+			return cmp.Compare(x, y)
 		})
 		for _, db := range inner {
 			if dir := filepath.Join(taskDir, name, db); files.Exists(filepath.Join(dir, "CURRENT")) {
 				out = append(out, dir)
 			}
-		}
-	}
-	return out, nil
-}
-
-// subdirs names the directories in dir, links to directories included; none
-// when dir does not exist.
-func subdirs(dir string) ([]string, error) {
-	es, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, e := range es {
-		if i, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && i.IsDir() {
-			out = append(out, e.Name())
 		}
 	}
 	return out, nil

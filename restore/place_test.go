@@ -12,6 +12,7 @@ import (
 
 	"sstool/internal/files"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 	"sstool/internal/streams"
 )
 
@@ -301,7 +302,7 @@ func TestJournalCorrupt(t *testing.T) {
 	dir := t.TempDir()
 	put(t, journalFile(dir, app), "{")
 	_, _, err := recoverTarget(dir, app)
-	wantKind(t, err, op.Corrupt, journalFile(dir, app))
+	optest.WantKind(t, err, op.Corrupt, journalFile(dir, app))
 }
 
 // What is left of wiped stores is no store, and no obstacle.

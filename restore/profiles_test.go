@@ -15,6 +15,7 @@ import (
 	"sstool/internal/files"
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 	"sstool/internal/streams"
 )
 
@@ -143,7 +144,7 @@ func TestGlobalStores(t *testing.T) {
 		o := options(memDir(t), streams.Store{Name: "g0", Kind: streams.TimestampedKV, Global: true})
 		o.Stores[0].GlobalCopy = false
 		_, err := k.restore(t, o)
-		wantKind(t, err, op.Usage, "g0", "addGlobalStore", "global: copy")
+		optest.WantKind(t, err, op.Usage, "g0", "addGlobalStore", "global: copy")
 	})
 }
 
@@ -206,7 +207,7 @@ func TestEmptyPartition(t *testing.T) {
 		o := options(memDir(t), s)
 		o.Siblings, o.Guarantee, o.Target = o.Stores, ExactlyOnce, streams.Version{}
 		_, err := k.restore(t, o)
-		wantKind(t, err, op.Usage, topic+"-0 is empty", "--target-kafka")
+		optest.WantKind(t, err, op.Usage, topic+"-0 is empty", "--target-kafka")
 		if exists(appDir(o.Into, app)) {
 			t.Error("refused, and yet something was made")
 		}
@@ -230,7 +231,7 @@ func TestNothingApplied(t *testing.T) {
 	}
 	o.Target, o.Into = streams.Version{}, memDir(t)
 	_, err := k.restore(t, o)
-	wantKind(t, err, op.Usage, topic+"-0", "--target-kafka")
+	optest.WantKind(t, err, op.Usage, topic+"-0", "--target-kafka")
 	if full, err := files.NonEmpty(filepath.Join(appDir(o.Into, app), "0_0")); full || err != nil {
 		t.Error("something is in place", err)
 	}
@@ -253,7 +254,7 @@ func TestTransactionsNeedTheGuarantee(t *testing.T) {
 		o := options(memDir(t), kv("s"))
 		o.Guarantee, o.Profile = "", profile
 		_, err := k.restore(t, o)
-		wantKind(t, err, op.Precondition, "transactional", topic, "--processing-guarantee")
+		optest.WantKind(t, err, op.Precondition, "transactional", topic, "--processing-guarantee")
 		if es, _ := os.ReadDir(appDir(o.Into, app)); len(es) != 1 { // .lock
 			t.Error(es)
 		}

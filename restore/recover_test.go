@@ -13,6 +13,7 @@ import (
 	"sstool/internal/files"
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 	"sstool/internal/streams"
 )
 
@@ -125,10 +126,10 @@ func TestOvertakenPlacementIsSaid(t *testing.T) {
 	}
 	put(t, filepath.Join(appDir(o.Into, app), "0_0", "rocksdb", "a", "MANIFEST-000099"), "x")
 	_, err = MakePlan(t.Context(), k.client, o)
-	wantKind(t, err, op.Precondition, "is not empty", "--force")
+	optest.WantKind(t, err, op.Precondition, "is not empty", "--force")
 	var ev events
 	_, err = before.Run(t.Context(), ev.sink)
-	wantKind(t, err, op.Precondition, "since the plan was made")
+	optest.WantKind(t, err, op.Precondition, "since the plan was made")
 	if !strings.Contains(ev.warnings(), "left as they are") {
 		t.Error(ev.warnings())
 	}
@@ -156,7 +157,7 @@ func TestFailedPlacementIsCompleted(t *testing.T) {
 		obstacle := filepath.Join(o.Into, ".sstool", "aside", app, "0_2")
 		put(t, obstacle, "a file where a directory must be")
 		_, err := k.restore(t, o)
-		wantKind(t, err, op.Failed, "put task 0_2 in place", "run the same command again")
+		optest.WantKind(t, err, op.Failed, "put task 0_2 in place", "run the same command again")
 		pl, err := readJournal(o.Into, app)
 		if err != nil || pl == nil || pl.Task != "0_2" {
 			t.Fatal(pl, err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 	"sstool/internal/streams"
 )
 
@@ -89,7 +90,7 @@ func TestCheckSpace(t *testing.T) {
 	u := &Unit{Request: request(kv("s")), Parts: []PartRange{{End: 100, To: 50, From: 0, Bytes: 1 << 50}}}
 	p := &Plan{Options: Options{ToOffset: -1, Scratch: t.TempDir() + "/not/yet"}, Tasks: []*TaskPlan{{Units: []*Unit{u}}}}
 	r := p.newResult()
-	wantKind(t, p.checkSpace(r), op.Precondition, p.Options.Scratch, "MB free", "--scratch")
+	optest.WantKind(t, p.checkSpace(r), op.Precondition, p.Options.Scratch, "MB free", "--scratch")
 	u.Done = true
 	if err := p.checkSpace(r); err != nil {
 		t.Errorf("nothing to do takes space: %v", err)

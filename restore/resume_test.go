@@ -15,6 +15,7 @@ import (
 	"sstool/internal/kafkatest"
 	"sstool/internal/lsm"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 	"sstool/internal/rocks"
 	"sstool/internal/streams"
 )
@@ -208,7 +209,7 @@ func TestResumeRefused(t *testing.T) {
 		t.Helper()
 		before := tree(t, base.Into)
 		_, err := k.restore(t, resume)
-		t.Run(name, func(t *testing.T) { wantKind(t, err, kind, want...) })
+		t.Run(name, func(t *testing.T) { optest.WantKind(t, err, kind, want...) })
 		if after := tree(t, base.Into); !slices.Equal(before, after) {
 			t.Errorf("%s: something changed", name)
 		}
@@ -281,7 +282,7 @@ func TestResumeBelowLogStartLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = untouched(t, o.Into, func() error { _, err := plan.Run(t.Context(), nil); return err })
-	wantKind(t, err, op.Precondition, topic+"-0", "log start 140", "wipe", "--force")
+	optest.WantKind(t, err, op.Precondition, topic+"-0", "log start 140", "wipe", "--force")
 }
 
 // --measure --state-dir times the tail on a copy and leaves the original alone.

@@ -57,7 +57,7 @@ func (p *Plan) checkTarget() error {
 // for state.dir: everything would be built a level too deep, and never found.
 func (p *Plan) checkStateDir() error {
 	into := p.Options.Into
-	names, err := subdirs(into)
+	names, err := files.Subdirs(into)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 	"sstool/internal/streams"
 )
 
@@ -29,7 +30,7 @@ func TestOccupiedTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := untouched(t, o.Into, func() error { _, err := k.restore(t, o); return err })
-	wantKind(t, err, op.Precondition, `store "s" of task 0_1 is not empty`, task, "--force", ".sstool", "--from-checkpoint")
+	optest.WantKind(t, err, op.Precondition, `store "s" of task 0_1 is not empty`, task, "--force", ".sstool", "--from-checkpoint")
 	o.Force = true
 	k.mustRestore(t, o)
 	got := dump(t, appDir(o.Into, app))
@@ -58,7 +59,7 @@ func TestTargetOfAnotherKind(t *testing.T) {
 	put(t, filepath.Join(appDir(o.Into, app), "0_0", "s", "s.600000", "CURRENT"), "x")
 	o.Force = true
 	err := untouched(t, o.Into, func() error { _, err := k.restore(t, o); return err })
-	wantKind(t, err, op.Precondition, "another kind than timestamped-kv", "--kind")
+	optest.WantKind(t, err, op.Precondition, "another kind than timestamped-kv", "--kind")
 }
 
 // What has changed between plan and run: the log's end may, the target may not.
@@ -88,7 +89,7 @@ func TestStalePlan(t *testing.T) {
 		t.Helper()
 		put(t, filepath.Join(store, "MANIFEST-000100"), "the application opened it")
 		err := untouched(t, o.Into, func() error { _, err := p.Run(t.Context(), nil); return err })
-		wantKind(t, err, op.Precondition, `"s" of task 0_0`, want)
+		optest.WantKind(t, err, op.Precondition, `"s" of task 0_0`, want)
 		if err := os.Remove(filepath.Join(store, "MANIFEST-000100")); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +115,7 @@ func TestExactlyOnceTasks(t *testing.T) {
 	o := options(memDir(t), kv("a"))
 	o.Guarantee = ExactlyOnce
 	err := untouched(t, o.Into, func() error { _, err := k.restore(t, o); return err })
-	wantKind(t, err, op.Usage, "0_0", "whole", `only "a"`, "--spec")
+	optest.WantKind(t, err, op.Usage, "0_0", "whole", `only "a"`, "--spec")
 	mem := request(streams.Store{Name: "m", Kind: streams.InMemory})
 	elsewhere := request(kv("e"))
 	one := 1
@@ -122,7 +123,7 @@ func TestExactlyOnceTasks(t *testing.T) {
 	global := request(streams.Store{Name: "g", Kind: streams.TimestampedKV, Global: true})
 	o.Siblings = []StoreRequest{request(kv("a")), request(kv("b")), mem, elsewhere, global}
 	err = untouched(t, o.Into, func() error { _, err := k.restore(t, o); return err })
-	wantKind(t, err, op.Usage, "0_0", `store "b" is missing`, "--store")
+	optest.WantKind(t, err, op.Usage, "0_0", `store "b" is missing`, "--store")
 	// At-least-once does not care.
 	alos := o
 	alos.Into, alos.Guarantee = memDir(t), AtLeastOnce
@@ -150,7 +151,7 @@ func TestExactlyOnceTasks(t *testing.T) {
 	k.mustRestore(t, o)
 	o.Target = streams.Version{Major: 4, Minor: 3}
 	_, err = k.restore(t, o)
-	wantKind(t, err, op.Usage, `store "b" is missing`)
+	optest.WantKind(t, err, op.Usage, `store "b" is missing`)
 }
 
 // A source topic is restored up to the group's committed offset.
@@ -220,7 +221,7 @@ func TestScratchCopies(t *testing.T) {
 	k.mustRestore(t, o)
 	o.ToOffset = 3
 	_, err := k.restore(t, o)
-	wantKind(t, err, op.Precondition, "not empty")
+	optest.WantKind(t, err, op.Precondition, "not empty")
 	o.Force = true
 	k.mustRestore(t, o)
 	if exists(filepath.Join(appDir(o.Into, app), "0_0", streams.CheckpointFile)) {
@@ -251,7 +252,7 @@ func TestScratchCopyBelowOpenTransaction(t *testing.T) {
 		t.Fatal(p.Warnings, err)
 	}
 	_, err = p.Run(t.Context(), nil)
-	wantKind(t, err, op.Precondition, "transaction")
+	optest.WantKind(t, err, op.Precondition, "transaction")
 }
 
 // Names become paths: none leads out of the state directory.
@@ -289,7 +290,7 @@ func TestUnwritable(t *testing.T) {
 	o := options(memDir(t), kv("s"))
 	put(t, filepath.Join(appDir(o.Into, app), "0_0", streams.CheckpointFile), "1\n")
 	err := untouched(t, o.Into, func() error { _, err := MakePlan(t.Context(), k.client, o); return err })
-	wantKind(t, err, op.Corrupt, filepath.Join(o.Into, app, "0_0", ".checkpoint"))
+	optest.WantKind(t, err, op.Corrupt, filepath.Join(o.Into, app, "0_0", ".checkpoint"))
 }
 
 // An application's directory on another file system cannot be renamed into.
@@ -302,7 +303,7 @@ func TestOtherFileSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := k.restore(t, o)
-	wantKind(t, err, op.Precondition, "another file system", appDir(o.Into, app))
+	optest.WantKind(t, err, op.Precondition, "another file system", appDir(o.Into, app))
 	if exists(filepath.Join(disk, "0_0")) || exists(buildDir(o.Into, app)) {
 		t.Error("something was made")
 	}
@@ -316,7 +317,7 @@ func TestWrongKind(t *testing.T) {
 		o := options(memDir(t), streams.Store{Name: "s", Kind: streams.Window, Retention: time.Hour, SegmentInterval: time.Minute})
 		o.Profile = p
 		err := untouched(t, o.Into, func() error { _, err := k.restore(t, o); return err })
-		wantKind(t, err, op.Corrupt, topic+"-0", "offset 0", "--kind")
+		optest.WantKind(t, err, op.Corrupt, topic+"-0", "offset 0", "--kind")
 	}
 }
 
@@ -363,7 +364,7 @@ func TestImpossibleStores(t *testing.T) {
 		o := options(memDir(t), x.store)
 		o.Target = x.target
 		_, err := k.restore(t, o)
-		wantKind(t, err, op.Usage, x.want)
+		optest.WantKind(t, err, op.Usage, x.want)
 		if exists(appDir(o.Into, app)) {
 			t.Error("something was made")
 		}
@@ -399,17 +400,17 @@ func TestSubtopology(t *testing.T) {
 	o := options(memDir(t), kv("s"))
 	o.Stores[0].Subtopology = nil
 	_, err := k.restore(t, o)
-	wantKind(t, err, op.Usage, `store "s"`, "sub-topology", "--subtopology")
+	optest.WantKind(t, err, op.Usage, `store "s"`, "sub-topology", "--subtopology")
 	o.FromCheckpoint = true
 	_, err = k.restore(t, o)
-	wantKind(t, err, op.Usage, "sub-topology", "--subtopology")
+	optest.WantKind(t, err, op.Usage, "sub-topology", "--subtopology")
 	o.FromCheckpoint, o.Tasks = false, []streams.TaskID{{Subtopology: 3, Partition: 1}}
 	if res := k.mustRestore(t, o); len(res.Partitions) != 1 || res.Partitions[0].Task != "3_1" || res.Total.Records != 10 {
 		t.Fatalf("%+v", res.Partitions)
 	}
 	o.Tasks = append(o.Tasks, streams.TaskID{Subtopology: 4, Partition: 1})
 	_, err = k.restore(t, o)
-	wantKind(t, err, op.Usage, "sub-topology")
+	optest.WantKind(t, err, op.Usage, "sub-topology")
 	// A measurement needs none.
 	o.Tasks, o.Into, o.Measure = nil, "", true
 	if res := k.mustRestore(t, o); len(res.Partitions) != 3 || res.Partitions[1].Task != "?_1" {
@@ -436,13 +437,13 @@ func TestDerivedStaysDerived(t *testing.T) {
 	}
 	o.Measure, o.Into = false, memDir(t)
 	_, err = k.restore(t, o)
-	wantKind(t, err, op.Usage, `store "s"`, "kind", "timestamped-window", "session", "--kind")
+	optest.WantKind(t, err, op.Usage, `store "s"`, "kind", "timestamped-window", "session", "--kind")
 	o.Stores[0].Kind = streams.TimestampedWindow
 	_, err = k.restore(t, o)
-	wantKind(t, err, op.Usage, "retention", "1h0m0s", "--retention", "--accept-derived")
+	optest.WantKind(t, err, op.Usage, "retention", "1h0m0s", "--retention", "--accept-derived")
 	o.Stores[0].Retention = time.Hour
 	_, err = k.restore(t, o)
-	wantKind(t, err, op.Usage, "segment interval", "30m0s", "--segment-interval", "--accept-derived")
+	optest.WantKind(t, err, op.Usage, "segment interval", "30m0s", "--segment-interval", "--accept-derived")
 	o.AcceptDerived = true
 	res := k.mustRestore(t, o)
 	if !strings.Contains(strings.Join(res.Assumptions, "\n"), "segment interval 30m0s derived") {

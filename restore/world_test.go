@@ -161,7 +161,7 @@ func handOff(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p worldtes
 			}
 		}
 		for name, a := range answers.Stores {
-			if diff := compareAnswers(a, hand.Stores[name]); diff != "" {
+			if diff := a.Differs(hand.Stores[name]); diff != "" {
 				fail("%s: queries of store %s answer otherwise than after Kafka Streams' own restore: %s", profile, name, diff)
 			}
 		}
@@ -208,29 +208,6 @@ func ownRestore(ctx context.Context, t *testing.T, b *worldtest.Broker, h *world
 		}
 		t.Logf("%s: Kafka Streams' restore is taken again: %s", app.ID, early)
 	}
-}
-
-// compareAnswers says how the rows that queries return differ.
-func compareAnswers(want, got worldtest.StoreAnswer) string {
-	if want.Type == "unreadable" {
-		return "" // an empty store of some kinds: there is nothing to compare
-	}
-	if want.Type != got.Type {
-		return fmt.Sprintf("type %s, wanted %s (%s)", got.Type, want.Type, got.Reason)
-	}
-	for i := range max(len(want.Rows), len(got.Rows)) {
-		w, g := "nothing", "nothing"
-		if i < len(want.Rows) {
-			w = want.Rows[i]
-		}
-		if i < len(got.Rows) {
-			g = got.Rows[i]
-		}
-		if w != g {
-			return fmt.Sprintf("%q, wanted %q (%d rows, wanted %d)", g, w, len(got.Rows), len(want.Rows))
-		}
-	}
-	return ""
 }
 
 // tolerated is how many lines may differ: two runs of Kafka Streams itself

@@ -141,7 +141,7 @@ func storeRow(m *Model, s *inspect.MapStore) row {
 	}
 	return row{id: storeID(s), data: s, cells: []cell{
 		str(s.Name), kindCell(s), keysCell(s.Keys.Count != nil, keys, s.Keys.Exact), shareCell(s.Deletes+s.RangeDels, s.Entries),
-		bytesCell(s.Size), count(int64(s.Files)), str(levelsText(s)), segments, offset,
+		bytesCell(s.Size), count(int64(s.Files)), str(s.LevelFiles()), segments, offset,
 		lagCell(known, lag), str(m.theme.sparkline(m.history.lags(storeID(s)), 12)), remarksCell(s.Remarks), agoCell(m, s.Newest),
 	}}
 }
@@ -165,17 +165,6 @@ func kindCell(s *inspect.MapStore) cell {
 		name += "?"
 	}
 	return str(name)
-}
-
-func levelsText(s *inspect.MapStore) string {
-	if !s.LiveSet {
-		return "unknown"
-	}
-	var parts []string
-	for _, l := range s.Levels {
-		parts = append(parts, fmt.Sprintf("L%d:%d", l.Level, l.Files))
-	}
-	return strings.Join(parts, " ")
 }
 
 func (s *storesScreen) open(m *Model) *level {
@@ -228,7 +217,7 @@ func storeText(m *Model, s *inspect.MapStore) []line {
 		field("entries", human.Count(s.Entries)),
 		field("tombstones", fmt.Sprintf("%s deletes, %s range deletes (%s)", human.Count(s.Deletes), human.Count(s.RangeDels), human.Share(float64(s.Deletes+s.RangeDels), float64(s.Entries)))),
 		field("size", human.Bytes(s.Size)+" in all, "+human.Bytes(s.DataSize)+" in "+plural(s.Files, "SST file")),
-		field("levels", levelsText(s)),
+		field("levels", s.LevelFiles()),
 	}
 	if s.Segmented {
 		iv := s.IntervalW

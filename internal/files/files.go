@@ -135,6 +135,25 @@ func Exists(path string) bool {
 	return err == nil
 }
 
+// Subdirs names the directories in dir, links to directories included; none
+// when dir does not exist.
+func Subdirs(dir string) ([]string, error) {
+	es, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range es {
+		if i, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && i.IsDir() {
+			out = append(out, e.Name())
+		}
+	}
+	return out, nil
+}
+
 // MakeDirs makes the directories of rel below root, durably.
 func MakeDirs(root, rel string) error {
 	at := filepath.Join(root, rel)

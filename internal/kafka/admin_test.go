@@ -8,6 +8,7 @@ import (
 
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 	"sstool/internal/topology"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -110,7 +111,7 @@ func TestGroups(t *testing.T) {
 	produce(t, k, "t", numbered(0, 10)...)
 	ctx := t.Context()
 	_, _, err := c.Group(ctx, "orders")
-	wantKind(t, err, op.NotFound, `group "orders"`)
+	optest.WantKind(t, err, op.NotFound, `group "orders"`)
 	if o, err := c.CommittedOffsets(ctx, "orders", "t"); err != nil || len(o) != 0 {
 		t.Error(o, err)
 	}
@@ -146,7 +147,7 @@ func TestGroups(t *testing.T) {
 		}
 	}
 	_, _, err = c.Group(ctx, "orders-clasic")
-	wantKind(t, err, op.NotFound, "orders-classic")
+	optest.WantKind(t, err, op.NotFound, "orders-classic")
 }
 
 // A fresh cluster has no coordinator yet.
@@ -167,7 +168,7 @@ func TestGroupCoordinatorComes(t *testing.T) {
 		return resp, nil, true
 	})
 	_, _, err := c.Group(t.Context(), "app")
-	wantKind(t, err, op.NotFound, "app")
+	optest.WantKind(t, err, op.NotFound, "app")
 	if n < 4 {
 		t.Errorf("asked %d times", n)
 	}
@@ -187,7 +188,7 @@ func TestStreamsGroup(t *testing.T) {
 		t.Fatal(state, members, err)
 	}
 	_, err = c.StreamsTopology(ctx, "app")
-	wantKind(t, err, op.Precondition, "hold no topology of group \"app\" (state Stable)")
+	optest.WantKind(t, err, op.Precondition, "hold no topology of group \"app\" (state Stable)")
 
 	resp.Topology = &kmsg.StreamsGroupDescribeResponseGroupTopology{Subtopologies: []kmsg.StreamsGroupDescribeResponseGroupTopologySubtopology{{
 		SubtopologyID: "0", SourceTopics: []string{"in"}, StateChangelogTopics: []kmsg.TopicInfo{{Topic: "app-totals-changelog"}},
@@ -237,10 +238,10 @@ func TestStreamsGroup(t *testing.T) {
 	}
 	resp.ErrorCode = kerr.GroupIDNotFound.Code
 	_, err = c.StreamsTopology(ctx, "app")
-	wantKind(t, err, op.NotFound, `group "app"`)
+	optest.WantKind(t, err, op.NotFound, `group "app"`)
 	resp.ErrorCode = kerr.GroupAuthorizationFailed.Code
 	_, err = c.StreamsTopology(ctx, "app")
-	wantKind(t, err, op.Unreachable, "DESCRIBE")
+	optest.WantKind(t, err, op.Unreachable, "DESCRIBE")
 }
 
 // knowStreamsGroups makes brokers answer with a group, and say that they know
@@ -302,7 +303,7 @@ func TestUnstableOffsets(t *testing.T) {
 	}
 	start := time.Now()
 	_, err = c.CommittedOffsets(t.Context(), "g", "t")
-	wantKind(t, err, op.Unreachable, `group "g"`, "UNSTABLE_OFFSET_COMMIT", "transaction")
+	optest.WantKind(t, err, op.Unreachable, `group "g"`, "UNSTABLE_OFFSET_COMMIT", "transaction")
 	if d := time.Since(start); d > 4*time.Second {
 		t.Errorf("took %s", d)
 	}
@@ -356,7 +357,7 @@ func TestDenied(t *testing.T) {
 			if x.name == "read" || x.name == "transactions" {
 				user = "User:eve"
 			}
-			wantKind(t, err, op.Unreachable, x.want, "access denied", "kafka-acls.sh", user)
+			optest.WantKind(t, err, op.Unreachable, x.want, "access denied", "kafka-acls.sh", user)
 			if d := time.Since(start); d > 3*time.Second {
 				t.Errorf("took %s", d)
 			}

@@ -20,6 +20,7 @@ import (
 
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -187,7 +188,7 @@ func TestBootstrapNoneGood(t *testing.T) {
 			t.Parallel()
 			quick(t, x.limit)
 			err := tryOpen(t, x.addrs, nil)
-			wantKind(t, err, op.Unreachable, x.want...)
+			optest.WantKind(t, err, op.Unreachable, x.want...)
 			for _, a := range x.addrs {
 				host, _, _ := net.SplitHostPort(a)
 				if host != "127.0.0.1" {
@@ -231,11 +232,11 @@ func TestBootstrapCancel(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	_, err := Open(ctx, Config{Bootstrap: []string{peer(t, nil)}})
-	wantKind(t, err, op.Unreachable, "no answer yet")
+	optest.WantKind(t, err, op.Unreachable, "no answer yet")
 	ctx, cancel2 := context.WithCancel(t.Context())
 	time.AfterFunc(200*time.Millisecond, cancel2)
 	_, err = Open(ctx, Config{Bootstrap: []string{peer(t, nil), refused(t)}})
-	wantKind(t, err, op.Declined, "connect to Kafka")
+	optest.WantKind(t, err, op.Declined, "connect to Kafka")
 }
 
 func selfSigned(t testing.TB) (key, chain string) {
@@ -308,7 +309,7 @@ func TestWrongSecurity(t *testing.T) {
 			t.Parallel()
 			quick(t, 6*time.Second)
 			err := tryOpen(t, []string{x.addr}, x.p)
-			wantKind(t, err, op.Unreachable, "connect to Kafka at "+x.addr, x.want)
+			optest.WantKind(t, err, op.Unreachable, "connect to Kafka at "+x.addr, x.want)
 			tries := strings.Join(op.Tries(err), "\n")
 			if !strings.Contains(tries, x.try) {
 				t.Errorf("%v\ntry: %q, which does not say %q", err, tries, x.try)
@@ -338,13 +339,13 @@ func TestLoginRefused(t *testing.T) {
 		return resp, nil, true
 	})
 	err := tryOpen(t, k.Addrs(), p)
-	wantKind(t, err, op.Unreachable, ": SASL_AUTHENTICATION_FAILED: Invalid username or password\n", "check username and password")
+	optest.WantKind(t, err, op.Unreachable, ": SASL_AUTHENTICATION_FAILED: Invalid username or password\n", "check username and password")
 	if logins != 1 || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("%d logins, %v", logins, err)
 	}
 	k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.SASLHandshake}, TopLevel: true, Err: kerr.UnsupportedSaslMechanism, Count: -1})
 	err = tryOpen(t, k.Addrs()[:1], p)
-	wantKind(t, err, op.Unreachable, "does not offer sasl.mechanism PLAIN")
+	optest.WantKind(t, err, op.Unreachable, "does not offer sasl.mechanism PLAIN")
 }
 
 // A broker that falls silent later does not hold up what any broker can tell.
@@ -380,7 +381,7 @@ func TestAdvertisedAddress(t *testing.T) {
 	c := &Client{cfg: Config{}, set: settings{bootstrap: []string{"127.0.0.1:1"}}}
 	_, dialErr := net.Dial("tcp", addr)
 	err := c.explain(errors.Join(dialErr), "list the offsets", nil)
-	wantKind(t, err, op.Unreachable, addr, "advertised.listeners")
+	optest.WantKind(t, err, op.Unreachable, addr, "advertised.listeners")
 	c.set.bootstrap = []string{addr}
 	err = c.explain(dialErr, "list the offsets", nil)
 	if tries := op.Tries(err); len(tries) != 1 || strings.Contains(tries[0], "advertised") {

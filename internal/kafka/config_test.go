@@ -14,6 +14,7 @@ import (
 
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -60,7 +61,7 @@ func TestLoadProperties(t *testing.T) {
 		t.Fatal(set.bootstrap, err)
 	}
 	_, err = LoadProperties(f + "x")
-	wantKind(t, err, op.NotFound, f+"x")
+	optest.WantKind(t, err, op.NotFound, f+"x")
 }
 
 func TestParseJAAS(t *testing.T) {
@@ -136,7 +137,7 @@ func TestConfigErrors(t *testing.T) {
 				}
 				return
 			}
-			wantKind(t, err, op.Usage, x.want)
+			optest.WantKind(t, err, op.Usage, x.want)
 			if s := fmt.Sprintf("%v %+v %#v", err, err, err); strings.Contains(s, "hunter2") {
 				t.Error("leaks: " + s)
 			}
@@ -210,7 +211,7 @@ func TestSASL(t *testing.T) {
 		start := time.Now()
 		err := tryOpen(t, k.Addrs(), p)
 		f.Remove()
-		wantKind(t, err, op.Unreachable, "connect to Kafka", "username and password")
+		optest.WantKind(t, err, op.Unreachable, "connect to Kafka", "username and password")
 		if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), u.Password) {
 			t.Error("leaks: ", err)
 		}
@@ -219,13 +220,13 @@ func TestSASL(t *testing.T) {
 		}
 	}
 	err := tryOpen(t, k.Addrs(), Properties{})
-	wantKind(t, err, op.Unreachable, "connect to Kafka", "security.protocol")
+	optest.WantKind(t, err, op.Unreachable, "connect to Kafka", "security.protocol")
 }
 
 func TestNoBroker(t *testing.T) {
 	start := time.Now()
 	err := tryOpen(t, []string{"127.0.0.1:1"}, Properties{"default.api.timeout.ms": "3000"})
-	wantKind(t, err, op.Unreachable, "127.0.0.1:1", "connection refused")
+	optest.WantKind(t, err, op.Unreachable, "127.0.0.1:1", "connection refused")
 	if d := time.Since(start); d > 5*time.Second {
 		t.Errorf("noticed after %s", d)
 	}

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -46,19 +46,6 @@ func kinds(events []ReadEvent) (out []ReadEventKind) {
 		}
 	}
 	return out
-}
-
-func wantKind(t testing.TB, err error, kind op.Kind, parts ...string) {
-	t.Helper()
-	if err == nil || op.KindOf(err) != kind {
-		t.Fatalf("error %v of kind %s, want %s", err, op.KindOf(err), kind)
-	}
-	text := err.Error() + "\n" + strings.Join(op.Tries(err), "\n")
-	for _, p := range parts {
-		if !strings.Contains(text, p) {
-			t.Errorf("%q is not in: %s", p, text)
-		}
-	}
 }
 
 func TestLeaderMoves(t *testing.T) {
@@ -212,7 +199,7 @@ func TestBrokerGone(t *testing.T) {
 	for err == nil {
 		_, err = r.Next(t.Context())
 	}
-	wantKind(t, err, op.Unreachable, "t-0", "at offset ", "no progress for 2s", "connection refused", "--stall-timeout")
+	optest.WantKind(t, err, op.Unreachable, "t-0", "at offset ", "no progress for 2s", "connection refused", "--stall-timeout")
 	if d := time.Since(start); d > 5*time.Second {
 		t.Errorf("took %s", d)
 	}
@@ -233,7 +220,7 @@ func TestBrokerHangs(t *testing.T) {
 		return nil, nil, true
 	})
 	_, _, events, err := readAll(t, c, ReadOptions{Topic: "t", To: 20, StallTimeout: 3 * time.Second})
-	wantKind(t, err, op.Unreachable, "t-0", "at offset 0", "no progress for 3s")
+	optest.WantKind(t, err, op.Unreachable, "t-0", "at offset 0", "no progress for 3s")
 	if !slices.Contains(kinds(events), ReadSmaller) {
 		t.Errorf("events %v", events)
 	}
@@ -278,9 +265,9 @@ func TestPositionPastTheEnd(t *testing.T) {
 	topic(t, k, "t", 1)
 	batches(t, k, "t", 2)
 	_, _, _, err := readAll(t, c, ReadOptions{Topic: "t", From: 500, To: 600, StallTimeout: time.Second})
-	wantKind(t, err, op.Unreachable, "t-0", "at offset 500", "OFFSET_OUT_OF_RANGE")
+	optest.WantKind(t, err, op.Unreachable, "t-0", "at offset 500", "OFFSET_OUT_OF_RANGE")
 	_, _, _, err = readAll(t, c, ReadOptions{Topic: "t", From: 20, To: 600, StallTimeout: time.Second})
-	wantKind(t, err, op.Unreachable, "t-0", "at offset 20", "no records")
+	optest.WantKind(t, err, op.Unreachable, "t-0", "at offset 20", "no records")
 }
 
 func TestMissing(t *testing.T) {
@@ -291,7 +278,7 @@ func TestMissing(t *testing.T) {
 	ctx := t.Context()
 	check := func(what string, err error) {
 		t.Run(what, func(t *testing.T) {
-			wantKind(t, err, op.NotFound, "orders-payment-changelog", "orders-payments-changelog")
+			optest.WantKind(t, err, op.NotFound, "orders-payment-changelog", "orders-payments-changelog")
 		})
 	}
 	const wrong = "orders-payment-changelog"
@@ -306,9 +293,9 @@ func TestMissing(t *testing.T) {
 	_, err = c.OpenPartition(ctx, ReadOptions{Topic: wrong, To: 1})
 	check("read", err)
 	_, err = c.OpenPartition(ctx, ReadOptions{Topic: "orders-payments-changelog", Partition: 7, To: 1})
-	wantKind(t, err, op.NotFound, "no partition 7", "0 to 1")
+	optest.WantKind(t, err, op.NotFound, "no partition 7", "0 to 1")
 	_, err = c.Offsets(ctx, "orders-payments-changelog", []int32{0, 7})
-	wantKind(t, err, op.NotFound, "no partition 7", "0 to 1")
+	optest.WantKind(t, err, op.NotFound, "no partition 7", "0 to 1")
 }
 
 func TestTopicRecreated(t *testing.T) {
@@ -329,7 +316,7 @@ func TestTopicRecreated(t *testing.T) {
 	for err == nil {
 		_, err = r.Next(t.Context())
 	}
-	wantKind(t, err, op.Failed, "t-0", "created anew")
+	optest.WantKind(t, err, op.Failed, "t-0", "created anew")
 }
 
 func TestOpenTransaction(t *testing.T) {
@@ -361,7 +348,7 @@ func TestOpenTransaction(t *testing.T) {
 	if !errors.As(err, &ote) || ote.Gap() != 3 || ote.LastStable != 10 || len(ote.Transactions) != 1 {
 		t.Fatal(err)
 	}
-	wantKind(t, err, op.Precondition, "t-0", "at 10", "3 before the end offset 13", "producer ", "old", "kafka-transactions.sh abort", "--start-offset 10")
+	optest.WantKind(t, err, op.Precondition, "t-0", "at 10", "3 before the end offset 13", "producer ", "old", "kafka-transactions.sh abort", "--start-offset 10")
 	wantAll(t, recs, 0, 10)
 	if got := kinds(events); !slices.Equal(got, []ReadEventKind{ReadOpenTxn}) || len(events) != 1 {
 		t.Errorf("events %v", events)

@@ -26,9 +26,15 @@ type GroupOffset struct {
 // partition. Commits of an open transaction are waited for (requireStable). A
 // group that does not exist has none.
 func (c *Client) GroupOffsets(ctx context.Context, group string) ([]GroupOffset, error) {
+	what := fmt.Sprintf("read the committed offsets of group %q", group)
+	return c.stableOffsets(ctx, group, what, func(string) bool { return true })
+}
+
+// stableOffsets are the committed offsets of the topics that are asked for,
+// once no transaction is about to change them.
+func (c *Client) stableOffsets(ctx context.Context, group, what string, asked func(topic string) bool) ([]GroupOffset, error) {
 	ctx, cancel := c.timeout(ctx)
 	defer cancel()
-	what := fmt.Sprintf("read the committed offsets of group %q", group)
 	for try := 0; ; try++ {
 		resp, err := c.adm.FetchOffsets(kadm.RequireStable(ctx), group)
 		if errors.Is(err, kerr.GroupIDNotFound) {
@@ -41,6 +47,7 @@ func (c *Client) GroupOffsets(ctx context.Context, group string) ([]GroupOffset,
 		var unstable, failed error
 		resp.Each(func(o kadm.OffsetResponse) {
 			switch {
+			case !asked(o.Topic):
 			case errors.Is(o.Err, kerr.UnstableOffsetCommit):
 				unstable = o.Err
 			case o.Err != nil:

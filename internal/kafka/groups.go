@@ -8,7 +8,6 @@ import (
 
 	"sstool/internal/op"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -17,36 +16,16 @@ import (
 // a partition without one is left out. Commits of an open transaction are
 // waited for (requireStable), as Kafka Streams does.
 func (c *Client) CommittedOffsets(ctx context.Context, group, topic string) (map[int32]int64, error) {
-	ctx, cancel := c.timeout(ctx)
-	defer cancel()
 	what := fmt.Sprintf("read the committed offsets of group %q for topic %q", group, topic)
-	for try := 0; ; try++ {
-		resp, err := c.adm.FetchOffsets(kadm.RequireStable(ctx), group)
-		if errors.Is(err, kerr.GroupIDNotFound) {
-			return map[int32]int64{}, nil
-		}
-		if err != nil {
-			return nil, c.explain(err, what, groupACL("DESCRIBE", group))
-		}
-		out, unstable := map[int32]int64{}, error(nil)
-		for p, o := range resp[topic] {
-			switch {
-			case errors.Is(o.Err, kerr.UnstableOffsetCommit):
-				unstable = o.Err
-			case o.Err != nil:
-				return nil, c.explain(o.Err, what, topicACL("DESCRIBE", topic))
-			case o.At >= 0:
-				out[p] = o.At
-			}
-		}
-		if unstable == nil {
-			return out, nil
-		}
-		if sleep(ctx, c.pause(try)); ctx.Err() != nil {
-			return nil, (&op.Error{Kind: op.Unreachable, What: what, Err: unstable}).
-				WithTry("a transaction of the application is open: wait until it ends, or look for it with kafka-transactions.sh find-hanging")
-		}
+	offsets, err := c.stableOffsets(ctx, group, what, func(t string) bool { return t == topic })
+	if err != nil {
+		return nil, err
 	}
+	out := map[int32]int64{}
+	for _, o := range offsets {
+		out[o.Partition] = o.Offset
+	}
+	return out, nil
 }
 
 // Group is the state of a group of any protocol (classic, consumer, streams)

@@ -16,6 +16,7 @@ import (
 
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -288,7 +289,7 @@ func TestProducerTooLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := p.Flush(t.Context())
-	wantKind(t, err, op.Failed, `topic "t"`, "partition 0", "30073 bytes", "max.message.bytes")
+	optest.WantKind(t, err, op.Failed, `topic "t"`, "partition 0", "30073 bytes", "max.message.bytes")
 	if again := p.Send(t.Context(), ProduceRecord{}); again != err {
 		t.Errorf("then %v", again)
 	}
@@ -340,18 +341,18 @@ func TestProducerErrors(t *testing.T) {
 			if err := p.Send(t.Context(), ProduceRecord{Key: []byte("k")}); err != nil {
 				t.Fatal(err)
 			}
-			wantKind(t, p.Flush(t.Context()), x.kind, x.want...)
+			optest.WantKind(t, p.Flush(t.Context()), x.kind, x.want...)
 		})
 	}
 	k := startCluster(t, kafkatest.Options{})
 	c := open(t, k)
 	topic(t, k, "t", 1)
 	_, err := c.OpenProducer(t.Context(), ProducerOptions{Topic: "tt"})
-	wantKind(t, err, op.NotFound, `topic "tt"`)
+	optest.WantKind(t, err, op.NotFound, `topic "tt"`)
 	_, err = c.OpenProducer(t.Context(), ProducerOptions{Topic: "t", Compression: "brotli"})
-	wantKind(t, err, op.Usage, "brotli", "zstd")
+	optest.WantKind(t, err, op.Usage, "brotli", "zstd")
 	p := producer(t, c, ProducerOptions{Topic: "t"})
-	wantKind(t, p.Send(t.Context(), ProduceRecord{Partition: 3}), op.Usage, "no partition 3")
+	optest.WantKind(t, p.Send(t.Context(), ProduceRecord{Partition: 3}), op.Usage, "no partition 3")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	k.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -384,7 +385,7 @@ func TestProducerTopicGone(t *testing.T) {
 		if err := p.Send(t.Context(), ProduceRecord{Key: []byte("k")}); err != nil {
 			t.Fatal(err)
 		}
-		wantKind(t, p.Flush(t.Context()), kind, `"t"`)
+		optest.WantKind(t, p.Flush(t.Context()), kind, `"t"`)
 	}
 }
 
@@ -408,16 +409,16 @@ func TestProducerDenied(t *testing.T) {
 		}
 		p.Close()
 	}
-	wantKind(t, err, op.Unreachable, "access denied", "IDEMPOTENT_WRITE on Cluster:kafka-cluster", "User:bob")
-	wantKind(t, c.CreateTopic(t.Context(), NewTopic{Name: "x", Partitions: 1}), op.Unreachable, "CREATE on Topic:x")
-	wantKind(t, c.DeleteTopics(t.Context(), "t"), op.Unreachable, "DELETE on Topic:t")
-	wantKind(t, c.AlterTopicConfig(t.Context(), "t", map[string]string{"retention.ms": "1"}, nil), op.Unreachable, "ALTER_CONFIGS on Topic:t")
-	wantKind(t, c.CommitGroupOffsets(t.Context(), "g", []GroupOffset{{Topic: "t", Offset: 1}}), op.Unreachable, "READ on Group:g")
+	optest.WantKind(t, err, op.Unreachable, "access denied", "IDEMPOTENT_WRITE on Cluster:kafka-cluster", "User:bob")
+	optest.WantKind(t, c.CreateTopic(t.Context(), NewTopic{Name: "x", Partitions: 1}), op.Unreachable, "CREATE on Topic:x")
+	optest.WantKind(t, c.DeleteTopics(t.Context(), "t"), op.Unreachable, "DELETE on Topic:t")
+	optest.WantKind(t, c.AlterTopicConfig(t.Context(), "t", map[string]string{"retention.ms": "1"}, nil), op.Unreachable, "ALTER_CONFIGS on Topic:t")
+	optest.WantKind(t, c.CommitGroupOffsets(t.Context(), "g", []GroupOffset{{Topic: "t", Offset: 1}}), op.Unreachable, "READ on Group:g")
 	_, err = c.GroupOffsets(t.Context(), "g")
-	wantKind(t, err, op.Unreachable, "DESCRIBE on Group:g")
+	optest.WantKind(t, err, op.Unreachable, "DESCRIBE on Group:g")
 	_, err = c.TopicACLs(t.Context(), "t")
-	wantKind(t, err, op.Unreachable, "DESCRIBE on Cluster:kafka-cluster")
-	wantKind(t, c.CreateACLs(t.Context(), []ACL{{Topic: "t", Principal: "User:x", Host: "*", Operation: "READ", Permission: "ALLOW"}}), op.Unreachable, "ALTER on Cluster:kafka-cluster")
+	optest.WantKind(t, err, op.Unreachable, "DESCRIBE on Cluster:kafka-cluster")
+	optest.WantKind(t, c.CreateACLs(t.Context(), []ACL{{Topic: "t", Principal: "User:x", Host: "*", Operation: "READ", Permission: "ALLOW"}}), op.Unreachable, "ALTER on Cluster:kafka-cluster")
 }
 
 func TestNextSeq(t *testing.T) {

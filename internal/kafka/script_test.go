@@ -9,6 +9,7 @@ import (
 
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -147,7 +148,7 @@ func TestGaps(t *testing.T) {
 		k, c := scripted(t)
 		script(k, serve(log, 100, 60))
 		recs, _, events, err := readAll(t, c, ReadOptions{Topic: "t", To: 100, ReadCommitted: true, StallTimeout: 2 * time.Second})
-		wantKind(t, err, op.Precondition, "at 60, 40 before")
+		optest.WantKind(t, err, op.Precondition, "at 60, 40 before")
 		wantAll(t, recs, 0, 30)
 		if !slices.Equal(kinds(events), []ReadEventKind{ReadEndGap, ReadOpenTxn}) {
 			t.Errorf("events %v", events)
@@ -242,7 +243,7 @@ func TestCorrupt(t *testing.T) {
 			if x.name == "an offset that goes back" {
 				at = 3
 			}
-			wantKind(t, err, x.kind, "t-0", fmt.Sprintf("offset %d", at), x.want)
+			optest.WantKind(t, err, x.kind, "t-0", fmt.Sprintf("offset %d", at), x.want)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/op/optest"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -28,8 +29,8 @@ func TestTopicAdmin(t *testing.T) {
 	if len(ti.Partitions) != 4 || ti.Partitions[0].Replicas != 2 {
 		t.Errorf("%+v", ti)
 	}
-	wantKind(t, c.CreateTopic(ctx, NewTopic{Name: "a", Partitions: 4}), op.Precondition, `topic "a"`, "exists")
-	wantKind(t, c.CreateTopic(ctx, NewTopic{Name: "b", Partitions: 1, ReplicationFactor: 9}), op.Failed, `topic "b"`, "replication factor")
+	optest.WantKind(t, c.CreateTopic(ctx, NewTopic{Name: "a", Partitions: 4}), op.Precondition, `topic "a"`, "exists")
+	optest.WantKind(t, c.CreateTopic(ctx, NewTopic{Name: "b", Partitions: 1, ReplicationFactor: 9}), op.Failed, `topic "b"`, "replication factor")
 
 	over, err := c.TopicOverrides(ctx, "a")
 	must(err)
@@ -44,17 +45,17 @@ func TestTopicAdmin(t *testing.T) {
 		t.Error(over)
 	}
 	_, err = c.TopicOverrides(ctx, "aa")
-	wantKind(t, err, op.NotFound, `topic "aa"`)
-	wantKind(t, c.AlterTopicConfig(ctx, "aa", map[string]string{"retention.ms": "5"}, nil), op.NotFound, `topic "aa"`)
+	optest.WantKind(t, err, op.NotFound, `topic "aa"`)
+	optest.WantKind(t, c.AlterTopicConfig(ctx, "aa", map[string]string{"retention.ms": "5"}, nil), op.NotFound, `topic "aa"`)
 	if may, err := c.MayWrite(ctx, "a"); !may || err != nil {
 		t.Error(may, err)
 	}
 	_, err = c.MayWrite(ctx, "aa")
-	wantKind(t, err, op.NotFound, `topic "aa"`)
+	optest.WantKind(t, err, op.NotFound, `topic "aa"`)
 	must(c.DeleteTopics(ctx, "a", "aa"))
 	must(c.DeleteTopics(ctx))
 	_, err = c.Topic(ctx, "a")
-	wantKind(t, err, op.NotFound)
+	optest.WantKind(t, err, op.NotFound)
 }
 
 func TestGroupOffsets(t *testing.T) {
@@ -81,7 +82,7 @@ func TestGroupOffsets(t *testing.T) {
 	}
 	defer m.Close()
 	m.PollFetches(ctx)
-	wantKind(t, c.CommitGroupOffsets(ctx, "g", want), op.Precondition, `group "g"`, "has members", "stop the application")
+	optest.WantKind(t, c.CommitGroupOffsets(ctx, "g", want), op.Precondition, `group "g"`, "has members", "stop the application")
 	if got, err := c.GroupOffsets(ctx, "g"); err != nil || !slices.Equal(got, want) {
 		t.Error(got, err)
 	}
@@ -112,7 +113,7 @@ func TestGroupOffsetsUnstable(t *testing.T) {
 		return resp, nil, true
 	})
 	_, err = c.GroupOffsets(t.Context(), "g")
-	wantKind(t, err, op.Unreachable, `group "g"`, "UNSTABLE_OFFSET_COMMIT", "transaction")
+	optest.WantKind(t, err, op.Unreachable, `group "g"`, "UNSTABLE_OFFSET_COMMIT", "transaction")
 }
 
 func TestACLs(t *testing.T) {

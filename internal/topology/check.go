@@ -145,16 +145,7 @@ func (p *parser) contradiction(line int, format string, args ...any) {
 // sub-topology is missing. Only a name that Kafka Streams made is sure to be
 // internal.
 func (p *parser) looseTopics(t *Topology) {
-	written, read := map[string]bool{}, map[string]bool{}
-	for _, n := range t.All() {
-		for _, topic := range n.Topics {
-			if n.Kind == Sink {
-				written[topic] = true
-			} else {
-				read[topic] = true
-			}
-		}
-	}
+	written, read := t.topicUse()
 	for _, n := range t.All() {
 		for _, topic := range n.Topics {
 			what := "written but never read"

@@ -125,15 +125,9 @@ func internalKind(topic string) TopicKind {
 	return ""
 }
 
-// takeOffPrefix takes the application id off internal topics. describe() prints
-// them without, what brokers hold of a running application has them with it,
-// all of them: then the topology reads and writes each.
-func (t *Topology) takeOffPrefix() {
-	prefix := t.ApplicationID + "-"
-	if t.ApplicationID == "" {
-		return
-	}
-	written, read := map[string]bool{}, map[string]bool{}
+// topicUse is which topics sinks write, and which are read.
+func (t *Topology) topicUse() (written, read map[string]bool) {
+	written, read = map[string]bool{}, map[string]bool{}
 	for _, n := range t.All() {
 		for _, topic := range n.Topics {
 			if n.Kind == Sink {
@@ -143,6 +137,18 @@ func (t *Topology) takeOffPrefix() {
 			}
 		}
 	}
+	return written, read
+}
+
+// takeOffPrefix takes the application id off internal topics. describe() prints
+// them without, what brokers hold of a running application has them with it,
+// all of them: then the topology reads and writes each.
+func (t *Topology) takeOffPrefix() {
+	prefix := t.ApplicationID + "-"
+	if t.ApplicationID == "" {
+		return
+	}
+	written, read := t.topicUse()
 	bare := map[string]string{}
 	for topic := range read {
 		if !written[topic] || internalKind(topic) == "" && internalKind(strings.TrimPrefix(topic, prefix)) == "" {

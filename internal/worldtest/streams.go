@@ -234,6 +234,30 @@ type StoreAnswer struct {
 	Reason string   // why it is unreadable
 }
 
+// Differs says how the rows of another answer differ from those of a, which are
+// wanted; "" when they do not.
+func (a StoreAnswer) Differs(got StoreAnswer) string {
+	if a.Type == "unreadable" {
+		return "" // an empty store of some kinds: there is nothing to compare
+	}
+	if a.Type != got.Type {
+		return fmt.Sprintf("type %s, wanted %s (%s)", got.Type, a.Type, got.Reason)
+	}
+	for i := range max(len(a.Rows), len(got.Rows)) {
+		w, g := "nothing", "nothing"
+		if i < len(a.Rows) {
+			w = a.Rows[i]
+		}
+		if i < len(got.Rows) {
+			g = got.Rows[i]
+		}
+		if w != g {
+			return fmt.Sprintf("%q, wanted %q (%d rows, wanted %d)", g, w, len(got.Rows), len(a.Rows))
+		}
+	}
+	return ""
+}
+
 // Untimed is the answer without the times of rows: which side of a foreign-key
 // join sees a change first is a race, and the row has that side's time.
 func (a StoreAnswer) Untimed() StoreAnswer {
