@@ -39,6 +39,17 @@ func (b *Broker) Compact(ctx context.Context, topic string) error {
 	if err != nil {
 		return fmt.Errorf("compact %s: %w", topic, err)
 	}
+	// The controller answers before the broker has the new configuration, so
+	// the records may have gone into the old segment: then once more.
+	for deadline := time.Now().Add(30 * time.Second); !b.begins(topic, target); {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("compact %s: no segments begin at %v", topic, target)
+		}
+		time.Sleep(200 * time.Millisecond)
+		if target, err = b.roll(ctx, topic); err != nil {
+			return fmt.Errorf("compact %s: %w", topic, err)
+		}
+	}
 	return b.awaitCleaner(ctx, topic, target)
 }
 
@@ -106,6 +117,17 @@ func (b *Broker) roll(ctx context.Context, topic string) (map[int32]int64, error
 		target[result.Record.Partition] = result.Record.Offset
 	}
 	return target, nil
+}
+
+// begins tells whether a segment of each partition begins at its offset.
+func (b *Broker) begins(topic string, at map[int32]int64) bool {
+	for partition, offset := range at {
+		log := filepath.Join(b.Dir, "logs", fmt.Sprintf("%s-%d", topic, partition), fmt.Sprintf("%020d.log", offset))
+		if _, err := os.Stat(log); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // awaitCleaner waits until the cleaner has noted the target offsets in its
