@@ -32,6 +32,7 @@ func newMigrate(a *app) *cobra.Command {
 // migrateEnd is finish or abort: they differ in what they look for.
 type migrateEnd struct {
 	use, short, long string
+	proves           bool // it looks for proof, which a person may give as well
 	plan             func(context.Context, *kafka.Client, migrate.EndOptions) (*migrate.EndPlan, error)
 }
 
@@ -39,21 +40,25 @@ var migrateFinish = migrateEnd{
 	"finish FILE", "remove what is old, once the new is in use",
 	`Deletes the old topics of a migration, and with --state-dir its old directories on
 this host, once it is proven that the new ones are in use: each copy was verified and
-has got records since, the old topic has got none, and an old application id has no
-running group. What is not proven yet is kept and said; the same command does it later.
+has got records since, or the new application id's group runs or has processed on; the
+old topic has got none, and an old application id has no running group. What is not
+proven yet is kept and said; the same command does it later. What the application
+never writes to is never proven: when you know that it is in use under its new name,
+--in-use names it, as it stands in the list of what is kept. With an application id go
+the committed offsets of its old group.
 
 FILE is the migration file that sstool rename or sstool migrate named at the end.`,
-	migrate.PlanFinish,
+	true, migrate.PlanFinish,
 }
 
 var migrateAbort = migrateEnd{
 	"abort FILE", "remove what a migration has made",
-	`Deletes the new topics of a migration, and with --state-dir the directories that it
-made on this host. The application must be stopped. What the application has written
+	`Deletes the new topics of a migration with the ACLs and the committed offsets that it
+made, and with --state-dir the directories that it made on this host. The application must be stopped. What the application has written
 to already under its new names is not removed: finish is for that.
 
 FILE is the migration file that sstool rename or sstool migrate named at the end.`,
-	migrate.PlanAbort,
+	false, migrate.PlanAbort,
 }
 
 // endFlags are the flags of finish and abort.
@@ -62,6 +67,7 @@ type endFlags struct {
 	out         outputFlag
 	progress    progressFlag
 	stateDir    string
+	inUse       namesValue
 	dryRun, yes bool
 }
 
@@ -79,6 +85,9 @@ func newMigrateEnd(a *app, e migrateEnd) *cobra.Command {
 	}
 	section(cmd, "What else", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.stateDir, "state-dir", "", "the application's state.dir on this host (default: topics only)")
+		if e.proves {
+			fs.Var(&f.inUse, "in-use", "these old topics and directories may go though nothing proves it, `NAMES` as finish lists them")
+		}
 	})
 	section(cmd, "Cluster", func(*pflag.FlagSet) { f.kafka.register(cmd) })
 	section(cmd, "How", func(fs *pflag.FlagSet) {
@@ -103,7 +112,7 @@ func (a *app) endMigration(ctx context.Context, e migrateEnd, f *endFlags, args 
 		return err
 	}
 	defer client.Close()
-	o := migrate.EndOptions{File: args[0], ClusterID: f.kafka.clusterID, StateDir: f.stateDir}
+	o := migrate.EndOptions{File: args[0], ClusterID: f.kafka.clusterID, StateDir: f.stateDir, InUse: f.inUse}
 	if f.stateDir != "" {
 		o.Clone = migrate.NewCloner(f.stateDir)
 	}
@@ -130,7 +139,7 @@ func (a *app) endMigration(ctx context.Context, e migrateEnd, f *endFlags, args 
 		return err
 	}
 	if !res.Done {
-		return op.Errorf(op.Partial, "%d topics are kept: nothing proves yet that the new ones are in use", len(res.Kept)).WithTry("the same command again, later")
+		return op.Errorf(op.Partial, "%d names are kept: nothing proves yet that the new ones are in use", len(res.Kept)).WithTry("the same command again, later; what the application never writes to: --in-use NAME, when you know")
 	}
 	return nil
 }

@@ -152,6 +152,12 @@ func renderEnd(w *tableWriter, p migrate.EndPlan) {
 	for _, t := range p.Kept {
 		rows = append(rows, []string{t.Name, "kept", t.Why})
 	}
+	for _, g := range p.Groups {
+		rows = append(rows, []string{g.Name, verb, "group: " + g.Why})
+	}
+	for _, a := range p.ACLs {
+		rows = append(rows, []string{a, verb, "ACL"})
+	}
 	for _, d := range p.Directories {
 		rows = append(rows, []string{d, verb, "directory"})
 	}

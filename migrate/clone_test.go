@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"sstool/internal/files"
 	"sstool/internal/lsm"
 	"sstool/internal/lsm/lsmtest"
 	"sstool/internal/op"
@@ -220,12 +221,27 @@ func cloneFixture(t *testing.T, app, newApp string) {
 	if _, err := c.Plan(ctx, &other); op.KindOf(err) != op.Precondition {
 		t.Errorf("taken names: %v", err)
 	}
-	list, err := c.FinishList(ctx, m)
-	if err != nil || len(list) < p.Count(Cloned) {
-		t.Errorf("finish would remove %v, %v", list, err)
+	old, err := c.FinishList(ctx, m)
+	if err != nil || len(old) < p.Count(Cloned) {
+		t.Errorf("finish would remove %v, %v", old, err)
+	}
+	var list []string
+	for _, d := range old {
+		if list = append(list, d.Path); d.Used {
+			t.Errorf("%s: nobody has used its clone", d.Path)
+		}
+	}
+	made, err := c.UndoList(ctx, m)
+	if err != nil || len(made) < p.Count(Cloned) {
+		t.Errorf("undo would remove %v, %v", made, err)
 	}
 	if err := c.Undo(ctx, m, nil); err != nil {
 		t.Fatal(err)
+	}
+	for _, path := range made {
+		if files.Exists(path) {
+			t.Errorf("undone, and %s is there", path)
+		}
 	}
 	if now := contentOf(t, app); !maps.Equal(now, before) {
 		t.Errorf("undone: %d files, were %d", len(now), len(before))
@@ -241,6 +257,20 @@ func cloneFixture(t *testing.T, app, newApp string) {
 	// And done and finished.
 	if err := c.Apply(ctx, m, nil); err != nil {
 		t.Fatal(err)
+	}
+	// An application opens a clone: RocksDB writes into it.
+	used := made[0]
+	if i, err := os.Stat(used); err != nil || !i.IsDir() {
+		t.Fatal(used, err)
+	}
+	if err := os.WriteFile(filepath.Join(used, "LOG"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if old, err = c.FinishList(ctx, m); err != nil || !slices.ContainsFunc(old, func(d OldDirectory) bool { return d.Used }) {
+		t.Errorf("no clone is used: %+v, %v", old, err)
+	}
+	if now, err := c.UndoList(ctx, m); err != nil || slices.Contains(now, used) || len(now) != len(made)-1 {
+		t.Errorf("undo would remove %v, %v", now, err)
 	}
 	removed, err := c.Finish(ctx, m, nil)
 	if err != nil || !slices.Equal(removed, list) {

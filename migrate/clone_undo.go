@@ -139,19 +139,73 @@ func removeBare(dir string) error {
 	return os.RemoveAll(dir)
 }
 
+// OldDirectory is a directory or file of an old name, of which there is a clone.
+type OldDirectory struct {
+	Path     string
+	OldTopic string // the changelog that was copied; "" when that has no other name
+	Used     bool   // an application has opened the clone since
+}
+
 // FinishList names what of the old names Finish removes.
-func (c *cloner) FinishList(_ context.Context, m *Migration) ([]string, error) {
+func (c *cloner) FinishList(_ context.Context, m *Migration) ([]OldDirectory, error) {
+	j, err := c.readJournal(m)
+	if err != nil {
+		return nil, err
+	}
+	out := []OldDirectory{}
+	for i := range j.Tasks {
+		t := &j.Tasks[i]
+		for k := range t.Stores {
+			s := &t.Stores[k]
+			used, err := c.used(t, s)
+			if err != nil {
+				return nil, err
+			}
+			d := OldDirectory{Used: used}
+			if s.OldTopic != "" && m.topic(s.OldTopic) != nil {
+				d.OldTopic = s.OldTopic
+			}
+			for _, p := range s.OldPaths {
+				if d.Path = filepath.Join(c.stateDir, p); files.Exists(d.Path) {
+					out = append(out, d)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// used says whether the clone of a store is another one than was put there:
+// RocksDB writes files whenever it opens a database.
+func (c *cloner) used(t *clonedTask, s *clonedStore) (bool, error) {
+	for _, x := range t.Moves {
+		if filepath.Base(x.To) != s.New {
+			continue
+		}
+		now, err := files.Fingerprint(filepath.Join(c.stateDir, x.To))
+		if err != nil || now != "" && now != x.Files {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// UndoList names the clones that Undo removes: those that nobody has used.
+func (c *cloner) UndoList(_ context.Context, m *Migration) ([]string, error) {
 	j, err := c.readJournal(m)
 	if err != nil {
 		return nil, err
 	}
 	out := []string{}
 	for _, t := range j.Tasks {
-		for _, s := range t.Stores {
-			for _, p := range s.OldPaths {
-				if path := filepath.Join(c.stateDir, p); files.Exists(path) {
-					out = append(out, path)
-				}
+		for _, x := range t.Moves {
+			at := filepath.Join(c.stateDir, x.To)
+			now, err := files.Fingerprint(at)
+			if err != nil {
+				return nil, err
+			}
+			if now == x.Files {
+				out = append(out, at)
 			}
 		}
 	}

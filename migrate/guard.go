@@ -156,3 +156,28 @@ func checkWritable(ctx context.Context, c *kafka.Client, topic string) error {
 	}
 	return err
 }
+
+// checkStill refuses a complete migration whose old topic has got records since
+// it was copied: the application has run under the old names, and what it would
+// go on from under the new ones is older than its committed offsets.
+func checkStill(ctx context.Context, c *kafka.Client, t *CopiedTopic, file string) error {
+	old, err := c.Topic(ctx, t.Old)
+	if op.KindOf(err) == op.NotFound || err == nil && topicID(old.ID) != t.OldID {
+		return nil // it is no longer what was copied
+	}
+	if err != nil {
+		return err
+	}
+	ends, err := c.Offsets(ctx, t.Old, nil)
+	if err != nil {
+		return err
+	}
+	for i := range t.Partitions {
+		p := &t.Partitions[i]
+		if end := ends[p.Partition].End; end != p.End {
+			return op.Errorf(op.Precondition, "%s-%d ends at offset %d, it was copied up to %d: the application has run under the old name since", t.Old, p.Partition, end, p.End).
+				WithTry("do not start it under the new names: they are behind. sstool migrate abort %s removes the copies, then migrate anew", file)
+		}
+	}
+	return nil
+}

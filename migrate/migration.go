@@ -14,6 +14,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"sstool/internal/kafka"
 	"sstool/internal/op"
 	"sstool/internal/streams"
 	"sstool/internal/table"
@@ -34,6 +35,7 @@ type Migration struct {
 
 	Moves  []StoreMove   `json:"moves"`
 	Topics []CopiedTopic `json:"topics"`
+	ACLs   []kafka.ACL   `json:"acls"` // that were made for the new topics
 
 	Done      map[string]time.Time `json:"done"`         // steps
 	Completed *time.Time           `json:"completed_at"` // all of them

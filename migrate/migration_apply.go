@@ -325,19 +325,30 @@ func (p *MigrationPlan) configure(ctx context.Context, t *CopiedTopic) error {
 	return p.client.AlterTopicConfig(ctx, t.New, set, remove)
 }
 
+// copyACLs gives the copy the rules of the old topic. Those it has not yet are
+// noted before they are made: abort removes exactly them.
 func (p *MigrationPlan) copyACLs(ctx context.Context, old, new string) error {
 	acls, err := p.client.TopicACLs(ctx, old)
 	if err != nil {
 		return err
 	}
-	var out []kafka.ACL
+	is, err := p.client.TopicACLs(ctx, new)
+	if err != nil {
+		return err
+	}
+	p.run.mu.Lock()
 	for _, a := range acls {
 		if a.Topic == old && !a.Prefixed {
-			a.Topic = new
-			out = append(out, a)
+			if a.Topic = new; !slices.Contains(is, a) && !slices.Contains(p.m.ACLs, a) {
+				p.m.ACLs = append(p.m.ACLs, a)
+			}
 		}
 	}
-	return p.client.CreateACLs(ctx, out)
+	p.run.mu.Unlock()
+	if err := p.note(); err != nil {
+		return err
+	}
+	return p.client.CreateACLs(ctx, slices.DeleteFunc(slices.Clone(p.m.ACLs), func(a kafka.ACL) bool { return a.Topic != new }))
 }
 
 // commit commits the group's offsets of a repartition topic for its copy.

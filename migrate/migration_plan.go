@@ -43,7 +43,8 @@ type Cloner interface {
 	Plan(ctx context.Context, m *Migration) (*ClonePlan, error)
 	Apply(ctx context.Context, m *Migration, sink op.Sink) error
 	Undo(ctx context.Context, m *Migration, sink op.Sink) error
-	FinishList(ctx context.Context, m *Migration) ([]string, error)
+	UndoList(ctx context.Context, m *Migration) ([]string, error)
+	FinishList(ctx context.Context, m *Migration) ([]OldDirectory, error)
 	Finish(ctx context.Context, m *Migration, sink op.Sink) ([]string, error)
 }
 
@@ -111,6 +112,11 @@ func PlanMigration(ctx context.Context, c *kafka.Client, o MigrationOptions, sin
 		return nil, err
 	}
 	if p.m.Completed != nil {
+		for i := range p.m.Topics {
+			if err := checkStill(ctx, c, &p.m.Topics[i], p.File); err != nil {
+				return nil, err
+			}
+		}
 		p.Resumed, p.Completed = true, true
 		p.steps()
 		for i := range p.Steps {
@@ -301,7 +307,7 @@ func (p *MigrationPlan) topic(ctx context.Context, t TopicMove, exists map[strin
 	}
 	for _, a := range acls {
 		if a.Topic == t.Old && !a.Prefixed {
-			tp.ACLs = append(tp.ACLs, fmt.Sprintf("%s %s %s from %s on topic %s", strings.ToLower(a.Permission), a.Principal, a.Operation, a.Host, a.Topic))
+			tp.ACLs = append(tp.ACLs, a.String())
 		}
 	}
 	p.Topics = append(p.Topics, tp)

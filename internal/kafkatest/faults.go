@@ -85,6 +85,10 @@ func logFrom(log []byte, offset int64) []byte {
 	return []byte{}
 }
 
+// AccessControl are options for a cluster with ACLs, in which the first user may
+// do everything.
+func AccessControl() []kfake.Opt { return []kfake.Opt{kfake.EnableACLs()} }
+
 // DescribeOnly are options of a cluster with access control and SASL users,
 // of whom user may describe the topic and its configuration and do nothing
 // else; it needs at least one of Options.Users.
