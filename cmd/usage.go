@@ -56,6 +56,7 @@ func exitLines(cmd *cobra.Command) (lines [][2]string) {
 // section names the flags that add declares: they get a heading of their own in
 // the help.
 func section(cmd *cobra.Command, name string, add func(fs *pflag.FlagSet)) {
+	cmd.Flags().SortFlags = false
 	before := map[string]bool{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { before[f.Name] = true })
 	add(cmd.Flags())
@@ -87,7 +88,7 @@ func showEnv(cmd *cobra.Command) {
 			f.Usage += " [$" + envName(f.Name) + "]"
 		}
 	}
-	cmd.LocalNonPersistentFlags().VisitAll(show)
+	cmd.Flags().VisitAll(show)
 	cmd.PersistentFlags().VisitAll(show)
 	for _, c := range cmd.Commands() {
 		showEnv(c)

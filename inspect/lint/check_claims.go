@@ -134,14 +134,9 @@ func (v *view) reaches(from, to string) bool {
 // checkSame looks for one topic that two things will use: C4, and C5 when one
 // is the user's.
 func (r *run) checkSame(all []claim) {
-	by := map[string][]claim{}
+	same := sameTopic(all)
 	for _, c := range all {
-		if c.v.id != "" || !c.internal() {
-			by[c.topic] = append(by[c.topic], c)
-		}
-	}
-	for _, c := range all {
-		for _, o := range by[c.topic] {
+		for _, o := range same[c.topic] {
 			switch {
 			case o.v == c.v && o.kind == c.kind && o.subject == c.subject:
 			case !c.internal() && o.internal():
@@ -169,6 +164,28 @@ func (r *run) checkSame(all []claim) {
 	}
 }
 
+// sameTopic are the claims on topics that have more than one, of those whose
+// name is known.
+func sameTopic(all []claim) map[string][]claim {
+	first := make(map[string]int, len(all))
+	out := map[string][]claim{}
+	for i, c := range all {
+		if c.v.id == "" && c.internal() {
+			continue
+		}
+		at, again := first[c.topic]
+		switch {
+		case !again:
+			first[c.topic] = i
+		case out[c.topic] == nil:
+			out[c.topic] = []claim{all[at], c}
+		default:
+			out[c.topic] = append(out[c.topic], c)
+		}
+	}
+	return out
+}
+
 // before orders views so that a clash is reported once.
 func before(a, b *view) bool {
 	return cmp.Or(strings.Compare(a.group(), b.group()), strings.Compare(a.t.Name, b.t.Name)) < 0
@@ -178,43 +195,28 @@ func before(a, b *view) bool {
 // (org.apache.kafka.common.internals.Topic.unifyCollisionChars).
 func (r *run) checkMetrics(all []claim) {
 	unified := func(s string) string { return strings.ReplaceAll(s, ".", "_") }
-	by := map[string][]claim{}
-	add := func(c claim, group string) {
-		k := group + unified(c.topic)
-		if !slices.ContainsFunc(by[k], func(o claim) bool { return o.topic == c.topic }) {
-			by[k] = append(by[k], c)
-		}
-	}
+	first := make(map[string]*claim, len(all))
 	if r.o.Facts != nil {
 		for name := range r.o.Facts.Topics {
-			add(claim{topic: name, kind: kindTopic, subject: name, existing: true}, "")
+			first[unified(name)] = &claim{topic: name, kind: kindTopic, subject: name, existing: true}
 		}
 	}
-	for _, c := range all {
-		group := ""
-		if c.internal() && c.v.id == "" {
-			group = c.v.in.File + "\x00" + c.v.t.Name + "\x00"
+	for i := range all {
+		c := &all[i]
+		k := unified(c.topic)
+		if c.internal() && c.v.id == "" { // compared within its own application
+			k = c.v.in.File + "\x00" + c.v.t.Name + "\x00" + k
 		}
-		add(c, group)
-	}
-	for _, c := range all {
-		group := ""
-		if c.internal() && c.v.id == "" {
-			group = c.v.in.File + "\x00" + c.v.t.Name + "\x00"
-		}
-		names := by[group+unified(c.topic)]
-		if len(names) < 2 {
-			continue
-		}
-		o := names[0]
+		o := first[k]
 		switch {
+		case o == nil:
+			first[k] = c
 		case o.topic == c.topic:
-			continue
 		case o.existing:
-			f := r.report(c.v, "C2", c.line, kindOfClaim(c), c.subject, "%s (%s) differs only in '.' and '_' from topic %s, which exists", c, c.topic, o.topic)
+			f := r.report(c.v, "C2", c.line, kindOfClaim(*c), c.subject, "%s (%s) differs only in '.' and '_' from topic %s, which exists", c, c.topic, o.topic)
 			f.Others = append(f.Others, Place{r.o.Facts.From, 0, o.topic})
 		default:
-			r.report(c.v, "C2", c.line, kindOfClaim(c), c.subject, "%s (%s) differs only in '.' and '_' from %s (%s), line %d", c, c.topic, o, o.topic, o.line).
+			r.report(c.v, "C2", c.line, kindOfClaim(*c), c.subject, "%s (%s) differs only in '.' and '_' from %s (%s), line %d", c, c.topic, o, o.topic, o.line).
 				with(o.v, o.line, o.subject)
 		}
 	}

@@ -132,15 +132,23 @@ func (r *run) checkNumbers(v *view) {
 		base, name string
 		line       int
 	}
-	by := map[int]taken{}
+	by := map[int]taken{} // the numbers of stores
+	for _, s := range v.stores {
+		if s.generated {
+			by[s.gen.Number] = taken{}
+		}
+	}
 	note := func(g generated, name string, line int) (old taken, clash bool) {
+		old, ok := by[g.Number]
+		if !ok {
+			return old, false
+		}
 		base := g.Prefix
 		switch g.word() {
 		case "OUTERSHARED", "OUTERTHIS":
 			base = "KSTREAM-JOINTHIS-"
 		}
-		old, ok := by[g.Number]
-		if !ok {
+		if old.name == "" {
 			by[g.Number] = taken{base, name, line}
 			return old, false
 		}

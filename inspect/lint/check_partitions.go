@@ -149,7 +149,7 @@ func (r *run) coPartitions(v *view, s *topology.Subtopology) {
 // changelogPartitions is P2 (PI/InternalTopicManager.makeReady).
 func (r *run) changelogPartitions(v *view, s *store) {
 	t, ok := r.o.Facts.Topics[v.changelog(s.Name)]
-	n, widest, known := r.tasks(v, v.sub[s.Processors[0]])
+	n, widest, known := r.tasks(v, v.subOf(s.Processors[0]))
 	if ok && known && t.Partitions != n {
 		r.report(v, "P2", s.Line, kindStore, s.Name, "changelog %s has %d partitions, sub-topology %d has %d tasks (topic %s has %d partitions)",
 			v.changelog(s.Name), t.Partitions, s.Subtopology, n, widest, n)
@@ -182,11 +182,11 @@ func (r *run) repartitionPartitions(v *view, f *flow) {
 	if !ok {
 		return
 	}
-	want, widest, known := r.tasks(v, v.sub[f.sinks[0].Name])
+	want, widest, known := r.tasks(v, v.subOf(f.sinks[0].Name))
 	if !known || want == have {
 		return
 	}
-	for o := range v.sub[f.sources[0].Name].Of(topology.Source) {
+	for o := range v.subOf(f.sources[0].Name).Of(topology.Source) {
 		for _, name := range o.Topics {
 			if n, ok := r.partitions(v, v.flows[name]); name != f.name && ok && n == have {
 				return

@@ -91,7 +91,7 @@ func (r *run) settle(res *Result) {
 	used := map[*Config]map[int]bool{}
 	seen := map[string]int{}
 	slices.SortStableFunc(r.findings, compareFindings)
-	var kept []Finding
+	kept := make([]Finding, 0, len(r.findings))
 	for _, f := range r.findings {
 		f.Severity = f.config.severity(r.rules[f.Rule], f.Severity)
 		if f.Severity == Off || len(r.o.Only) > 0 && !slices.Contains(r.o.Only, f.Rule) {
@@ -188,11 +188,13 @@ func (r *run) knows(ig Ignore) bool {
 }
 
 func (r *run) applyBaseline(res *Result, kept []Finding) {
+	if r.o.Baseline == nil {
+		res.Findings = kept
+		return
+	}
 	accepted := map[string]bool{}
-	if r.o.Baseline != nil {
-		for _, a := range r.o.Baseline.Findings {
-			accepted[a.Fingerprint] = true
-		}
+	for _, a := range r.o.Baseline.Findings {
+		accepted[a.Fingerprint] = true
 	}
 	found := map[string]bool{}
 	for _, f := range kept {
@@ -203,11 +205,9 @@ func (r *run) applyBaseline(res *Result, kept []Finding) {
 		}
 		res.Findings = append(res.Findings, f)
 	}
-	if r.o.Baseline != nil {
-		for _, a := range r.o.Baseline.Findings {
-			if !found[a.Fingerprint] {
-				res.Gone = append(res.Gone, a.Fingerprint)
-			}
+	for _, a := range r.o.Baseline.Findings {
+		if !found[a.Fingerprint] {
+			res.Gone = append(res.Gone, a.Fingerprint)
 		}
 	}
 }

@@ -26,7 +26,7 @@ type view struct {
 	topics []*flow           // by the line that has them first
 	flows  map[string]*flow
 	index  map[string]*topology.Node
-	sub    map[string]*topology.Subtopology // by node
+	subs   map[string]*topology.Subtopology // see subOf
 	ksql   bool
 	causes []*cause
 }
@@ -57,7 +57,7 @@ func (f *flow) internal() bool { return f.kind != kindTopic }
 func newView(in *Input, t *topology.Topology) *view {
 	nodes := t.Nodes()
 	v := &view{in: in, t: t, id: cmp.Or(in.AppID, t.ApplicationID), byName: map[string]*store{},
-		flows: make(map[string]*flow, nodes/4), index: make(map[string]*topology.Node, nodes), sub: make(map[string]*topology.Subtopology, nodes)}
+		flows: make(map[string]*flow, nodes/4), index: make(map[string]*topology.Node, nodes)}
 	touch := func(name string, line int) *flow {
 		f := v.flows[name]
 		if f == nil {
@@ -70,7 +70,7 @@ func newView(in *Input, t *topology.Topology) *view {
 		return f
 	}
 	for s, n := range t.All() {
-		v.index[n.Name], v.sub[n.Name] = n, s
+		v.index[n.Name] = n
 		for _, name := range n.Topics {
 			f := touch(name, n.Line)
 			if n.Kind == topology.Sink {
@@ -83,18 +83,15 @@ func newView(in *Input, t *topology.Topology) *view {
 		v.ksql = v.ksql || ksqlNode(n)
 	}
 	v.ksql = v.ksql || strings.HasPrefix(v.id, "_") && strings.Contains(v.id, "ksql")
-	sources := map[string]string{}
-	for _, t := range t.InternalTopics("") {
-		switch t.Kind {
-		case topology.Changelog:
-			sources[t.Bare] = t.Source
-		case topology.Repartition:
-			v.flows[t.Bare].kind = kindRepartition
-		default:
-			v.flows[t.Bare].kind = kindFK
+	for _, t := range t.Between("") {
+		f := v.flows[t.Bare]
+		f.kind = kindFK
+		if t.Kind == topology.Repartition {
+			f.kind = kindRepartition
 		}
 	}
 	slices.SortFunc(v.topics, func(a, b *flow) int { return cmp.Or(cmp.Compare(a.line, b.line), strings.Compare(a.name, b.name)) })
+	sources := t.SourceTables()
 	for _, s := range t.Stores() {
 		st := &store{Store: s}
 		st.gen, _ = parseGenerated(s.Name)
@@ -168,6 +165,17 @@ func (v *view) appName() string {
 
 // storeOf finds a store by name, a local one first.
 func (v *view) storeOf(name string) *store { return v.byName[name] }
+
+// subOf is the sub-topology of a node.
+func (v *view) subOf(node string) *topology.Subtopology {
+	if v.subs == nil { // only what asks a cluster needs them
+		v.subs = make(map[string]*topology.Subtopology, len(v.index))
+		for s, n := range v.t.All() {
+			v.subs[n.Name] = s
+		}
+	}
+	return v.subs[node]
+}
 
 // forward visits the nodes after n in the same sub-topology, breadth first,
 // until fn says stop.

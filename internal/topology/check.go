@@ -77,6 +77,9 @@ func (p *parser) checkArrows(s *Subtopology, n *Node, line int, arrow string, to
 // numberGlobals gives global stores of Kafka 1.0 the numbers that are missing:
 // theirs were drawn, but not printed.
 func numberGlobals(t *Topology) {
+	if !slices.ContainsFunc(t.Subtopologies, func(s Subtopology) bool { return s.ID < 0 }) {
+		return
+	}
 	taken := map[int]bool{}
 	for _, s := range t.Subtopologies {
 		taken[s.ID] = true
@@ -95,15 +98,14 @@ func numberGlobals(t *Topology) {
 // checkNumbers looks for sub-topologies that are missing: numbers have no
 // gaps.
 func (p *parser) checkNumbers(t *Topology) {
-	ids := map[int]bool{}
-	last := -1
+	ids := make([]int, 0, len(t.Subtopologies))
 	for _, s := range t.Subtopologies {
-		ids[s.ID] = true
-		last = max(last, s.ID)
+		ids = append(ids, s.ID)
 	}
-	for id := range last {
-		if !ids[id] {
-			p.cutOff(t.Line, "sub-topology %d is missing, there is one with number %d", id, last)
+	slices.Sort(ids)
+	for want, id := range ids {
+		if id > want {
+			p.cutOff(t.Line, "sub-topology %d is missing, there is one with number %d", want, ids[len(ids)-1])
 			return
 		}
 	}
@@ -145,14 +147,14 @@ func (p *parser) contradiction(line int, format string, args ...any) {
 // sub-topology is missing. Only a name that Kafka Streams made is sure to be
 // internal.
 func (p *parser) looseTopics(t *Topology) {
-	written, read := t.topicUse()
+	uses := t.topicUse()
 	for _, n := range t.All() {
 		for _, topic := range n.Topics {
 			what := "written but never read"
 			if n.Kind == Source {
 				what = "read but never written"
 			}
-			if written[topic] && read[topic] || internalKind(topic) == "" {
+			if u := uses[topic]; u.written && u.read || internalKind(topic) == "" {
 				continue
 			}
 			if _, generated := ParseGenerated(topic); generated {

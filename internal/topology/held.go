@@ -102,7 +102,7 @@ func (s HeldSubtopology) standIns(prefix string) []Node {
 func (t *Topology) Reduce(optimized bool) (*Topology, error) {
 	tables := map[string]string{}
 	if optimized {
-		tables = t.sourceTables()
+		tables = t.SourceTables()
 	}
 	made := map[string]bool{}
 	for _, x := range t.InternalTopics("") {

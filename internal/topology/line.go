@@ -45,7 +45,7 @@ const globalStore NodeKind = "global store"
 // anything.
 func recognise(s string) recognised {
 	bare := strings.TrimLeft(s, " \t")
-	if bare == "" || !letter(bare[0]) && strings.Trim(bare, decorations) == "" {
+	if bare == "" || strings.IndexByte(decorations, bare[len(bare)-1]) >= 0 && strings.Trim(bare, decorations) == "" {
 		return recognised{kind: decoration}
 	}
 	if strings.HasPrefix(bare, "-->") || strings.HasPrefix(bare, "<--") {

@@ -148,7 +148,11 @@ type Store struct {
 // Stores lists the topology's stores by sub-topology, then name. A name that
 // two sub-topologies have is two stores.
 func (t *Topology) Stores() []Store {
-	var out []Store
+	count := 0
+	for _, n := range t.All() {
+		count += len(n.Stores)
+	}
+	out := make([]Store, 0, count)
 	for i := range t.Subtopologies {
 		s := &t.Subtopologies[i]
 		start := len(out)

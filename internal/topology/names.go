@@ -2,7 +2,6 @@ package topology
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -39,13 +38,18 @@ const branch = "KSTREAM-BRANCH-"
 
 // generatedAt takes a name apart whose number begins at a place.
 func generatedAt(name string, at int) (Generated, bool) {
-	number := name[at : at+10]
-	if name[at-1] != '-' || strings.Trim(number, "0123456789") != "" {
+	if name[at-1] != '-' {
 		return Generated{}, false
 	}
-	n, err := strconv.Atoi(number)
+	n := 0
+	for _, c := range []byte(name[at : at+10]) {
+		if c < '0' || c > '9' {
+			return Generated{}, false
+		}
+		n = 10*n + int(c-'0')
+	}
 	g := Generated{Prefix: name[:at], Number: n, Suffix: name[at+10:]}
-	return g, err == nil && (g.IsStore() || g.Operator() != "")
+	return g, g.IsStore() || g.Operator() != ""
 }
 
 // String is the name.
@@ -63,15 +67,23 @@ func (g Generated) IsStore() bool { return strings.HasSuffix(g.Prefix, storeWord
 // Operator is the operator in the name, "KSTREAM-KEY-SELECT"; "" for the store
 // of table(topic) and globalTable(topic), which begins with the topic.
 func (g Generated) Operator() string {
-	op := strings.TrimSuffix(g.Prefix, storeWord)
+	op := strings.TrimRight(strings.TrimSuffix(g.Prefix, storeWord), "-")
 	for _, family := range [...]string{"KSTREAM-", "KTABLE-", "COGROUPKSTREAM-"} {
-		if word, ok := strings.CutPrefix(op, family); ok && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == "" {
-			if word = strings.Trim(word, "-"); word != "" {
-				return family + word
-			}
+		if word, ok := strings.CutPrefix(op, family); ok && word != "" && capitals(word) {
+			return op
 		}
 	}
 	return ""
+}
+
+// capitals says whether s is of capital letters and dashes.
+func capitals(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 'A' || c > 'Z') && c != '-' {
+			return false
+		}
+	}
+	return true
 }
 
 // Topic is the topic in the name of the store of table(topic) and

@@ -34,6 +34,9 @@ func (p *parser) add(number int, r recognised) {
 		return
 	}
 	s := p.sub()
+	if len(s.Nodes) == cap(s.Nodes) {
+		s.Nodes = slices.Grow(s.Nodes, max(1, len(s.Nodes))) // append alone copies large ones more often
+	}
 	s.Nodes = append(s.Nodes, n)
 	p.node = &s.Nodes[len(s.Nodes)-1]
 	if r.arrows != "" {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"io/fs"
 	"strings"
 
 	"sstool/internal/op"
@@ -37,18 +38,23 @@ func Parse(r io.Reader, o Options) (*Model, error) {
 	if o.Log && order == nil {
 		return parseLog(in, o)
 	}
-	b, err := io.ReadAll(io.LimitReader(in, maxText+1))
-	if err != nil {
+	var text strings.Builder
+	if f, ok := r.(fs.File); ok {
+		if info, err := f.Stat(); err == nil {
+			text.Grow(int(min(info.Size(), maxText)))
+		}
+	}
+	if _, err := io.Copy(&text, io.LimitReader(in, maxText+1)); err != nil {
 		return nil, op.Errorf(op.Failed, "read topology: %w", err)
 	}
-	if len(b) > maxText {
+	if text.Len() > maxText {
 		return nil, op.Errorf(op.Usage, "the text is longer than %d MiB: not a topology", maxText>>20).
 			WithTry("--from-log reads a log of any length")
 	}
 	if order != nil {
-		b = fromUTF16(b, order)
+		return ParseText(fromUTF16([]byte(text.String()), order), o)
 	}
-	return ParseText(string(b), o)
+	return ParseText(text.String(), o)
 }
 
 // ParseText is Parse of a string.

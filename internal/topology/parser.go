@@ -27,7 +27,8 @@ type parser struct {
 	open     bool
 	err      *fault // the first thing that makes the print unusable
 	header   *header
-	node     *Node // arrows belong to it
+	node     *Node        // arrows belong to it
+	subs     map[int]bool // numbers of its sub-topologies
 	nodes    int
 	next     bool      // the topology has "-->"
 	prev     bool      // it has "<--"
@@ -188,8 +189,7 @@ func (p *parser) subtopology(number int, r recognised) {
 	id, err := strconv.ParseUint(r.id, 10, 31)
 	h := p.header
 	p.header = nil
-	has := func(s Subtopology) bool { return s.ID == int(id) }
-	if !p.open || h != nil || err == nil && slices.ContainsFunc(p.topology().Subtopologies, has) {
+	if !p.open || h != nil || err == nil && p.subs[int(id)] {
 		if h == nil {
 			h = &header{line: number}
 		}
@@ -199,6 +199,7 @@ func (p *parser) subtopology(number int, r recognised) {
 	if err != nil {
 		p.fail(number, "sub-topology number %s is not one", r.id)
 	}
+	p.subs[int(id)] = true
 	p.addSub(Subtopology{ID: int(id), Global: r.global, Line: number})
 }
 
@@ -221,7 +222,7 @@ func (p *parser) start(h *header) {
 	}
 	p.together = false
 	p.print = append(p.print, Topology{Name: h.name, ApplicationID: p.appID, File: p.o.File, Line: h.line})
-	p.open, p.next, p.prev, p.nodes = true, false, false, 0
+	p.open, p.next, p.prev, p.nodes, p.subs = true, false, false, 0, map[int]bool{}
 }
 
 // endTopology checks what only a whole topology tells.

@@ -37,8 +37,8 @@ type InternalTopic struct {
 // without logging has no changelog, which the text does not tell; nor whether
 // topology.optimization is on. Global stores have none.
 func (t *Topology) InternalTopics(appID string) []InternalTopic {
-	var out []InternalTopic
-	sources := t.sourceTables()
+	out := t.Between(appID)
+	sources := t.SourceTables()
 	for _, s := range t.Stores() {
 		if s.Global {
 			continue
@@ -48,7 +48,16 @@ func (t *Topology) InternalTopics(appID string) []InternalTopic {
 			Generated: ParseStoreName(s.Name, s.Processors).Generated, Source: sources[s.Name],
 		})
 	}
-	written := map[string]int{}
+	slices.SortFunc(out, func(a, b InternalTopic) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(string(a.Kind), string(b.Kind)))
+	})
+	return out
+}
+
+// Between are the internal topics between sub-topologies: all but changelogs.
+func (t *Topology) Between(appID string) []InternalTopic {
+	var out []InternalTopic
+	written := make(map[string]int, t.Nodes()/4)
 	for _, n := range t.All() {
 		if n.Kind == Sink && len(n.Topics) > 0 {
 			written[n.Topics[0]] = n.Line
@@ -58,7 +67,6 @@ func (t *Topology) InternalTopics(appID string) []InternalTopic {
 	if t.Name != "" {
 		prefix += t.Name + "-"
 	}
-	made := map[string]bool{}
 	for s, n := range t.All() {
 		if n.Kind != Source || s.Global {
 			continue
@@ -66,37 +74,35 @@ func (t *Topology) InternalTopics(appID string) []InternalTopic {
 		for _, topic := range n.Topics {
 			line, ok := written[topic]
 			kind := internalKind(topic)
-			if !ok || kind == "" || made[topic] {
+			if !ok || kind == "" {
 				continue
 			}
-			made[topic] = true
+			delete(written, topic)
 			_, generated := ParseGenerated(topic)
 			out = append(out, InternalTopic{Name: prefix + topic, Kind: kind, Bare: topic, Generated: generated, Subtopology: s.ID, Line: min(line, n.Line)})
 		}
 	}
-	slices.SortFunc(out, func(a, b InternalTopic) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(string(a.Kind), string(b.Kind)))
-	})
 	return out
 }
 
-// sourceTables are the stores of table(topic), with the topic: a table source
+// SourceTables are the stores of table(topic), with the topic: a table source
 // below a source of one topic of the application's own. Consumed.as("x") calls
 // the two x-source and x, once x and x-table-source
 // (KI/InternalStreamsBuilder.table).
-func (t *Topology) sourceTables() map[string]string {
+func (t *Topology) SourceTables() map[string]string {
 	out := map[string]string{}
-	index := t.Index()
+	var index map[string]*Node
 	for s, n := range t.All() {
 		if s.Global || len(n.Stores) != 1 || len(n.Prev) != 1 {
 			continue
 		}
-		op, _ := OperatorOf(n.Name)
-		src := index[n.Prev[0]]
-		if src == nil || op.Name != "KTABLE-SOURCE" && src.Name != n.Name+"-source" && n.Name != src.Name+"-table-source" {
+		if op, _ := OperatorOf(n.Name); op.Name != "KTABLE-SOURCE" && n.Prev[0] != n.Name+"-source" && n.Name != n.Prev[0]+"-table-source" {
 			continue
 		}
-		if src.Kind == Source && len(src.Topics) == 1 && internalKind(src.Topics[0]) == "" {
+		if index == nil {
+			index = t.Index()
+		}
+		if src := index[n.Prev[0]]; src != nil && src.Kind == Source && len(src.Topics) == 1 && internalKind(src.Topics[0]) == "" {
 			out[n.Stores[0]] = src.Topics[0]
 		}
 	}
@@ -125,19 +131,28 @@ func internalKind(topic string) TopicKind {
 	return ""
 }
 
-// topicUse is which topics sinks write, and which are read.
-func (t *Topology) topicUse() (written, read map[string]bool) {
-	written, read = map[string]bool{}, map[string]bool{}
+// topicUse says which topics sinks write, and which sources read.
+func (t *Topology) topicUse() map[string]use {
+	out := make(map[string]use, t.Nodes()/2)
 	for _, n := range t.All() {
 		for _, topic := range n.Topics {
-			if n.Kind == Sink {
-				written[topic] = true
-			} else {
-				read[topic] = true
-			}
+			u := out[topic]
+			out[topic] = use{u.written || n.Kind == Sink, u.read || n.Kind == Source}
 		}
 	}
-	return written, read
+	return out
+}
+
+type use struct{ written, read bool }
+
+// reads says whether a source reads a topic of that kind.
+func (t *Topology) reads(kind func(topic string) bool) bool {
+	for _, n := range t.All() {
+		if n.Kind == Source && slices.ContainsFunc(n.Topics, kind) {
+			return true
+		}
+	}
+	return false
 }
 
 // takeOffPrefix takes the application id off internal topics. describe() prints
@@ -145,13 +160,12 @@ func (t *Topology) topicUse() (written, read map[string]bool) {
 // all of them: then the topology reads and writes each.
 func (t *Topology) takeOffPrefix() {
 	prefix := t.ApplicationID + "-"
-	if t.ApplicationID == "" {
+	if t.ApplicationID == "" || !t.reads(func(topic string) bool { return strings.HasPrefix(topic, prefix) }) {
 		return
 	}
-	written, read := t.topicUse()
 	bare := map[string]string{}
-	for topic := range read {
-		if !written[topic] || internalKind(topic) == "" && internalKind(strings.TrimPrefix(topic, prefix)) == "" {
+	for topic, u := range t.topicUse() {
+		if !u.written || !u.read || internalKind(topic) == "" && internalKind(strings.TrimPrefix(topic, prefix)) == "" {
 			continue
 		}
 		rest, ok := strings.CutPrefix(topic, prefix)

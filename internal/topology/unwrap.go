@@ -183,7 +183,7 @@ func utf16Order(mark []byte) binary.ByteOrder {
 	return nil
 }
 
-func fromUTF16(b []byte, order binary.ByteOrder) []byte {
+func fromUTF16(b []byte, order binary.ByteOrder) string {
 	out := make([]byte, 0, len(b))
 	for len(b) >= 2 {
 		r := rune(order.Uint16(b))
@@ -195,7 +195,7 @@ func fromUTF16(b []byte, order binary.ByteOrder) []byte {
 		}
 		out = utf8.AppendRune(out, r)
 	}
-	return out
+	return string(out)
 }
 
 func ascii(s string) bool {
