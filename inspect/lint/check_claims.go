@@ -58,9 +58,10 @@ func (r *run) checkClaims() {
 		r.checkWriters(v)
 		all = append(all, claims...)
 	}
-	r.checkSame(all)
+	same := sameTopic(all)
+	r.checkSame(all, same)
 	r.checkMetrics(all)
-	r.checkForeign(all)
+	r.checkForeign(all, same)
 	r.checkPrefixes()
 }
 
@@ -133,8 +134,7 @@ func (v *view) reaches(from, to string) bool {
 
 // checkSame looks for one topic that two things will use: C4, and C5 when one
 // is the user's.
-func (r *run) checkSame(all []claim) {
-	same := sameTopic(all)
+func (r *run) checkSame(all []claim, same map[string][]claim) {
 	for _, c := range all {
 		for _, o := range same[c.topic] {
 			switch {
@@ -224,16 +224,10 @@ func (r *run) checkMetrics(all []claim) {
 
 // checkForeign is C5 for topics that look internal to an application that is
 // known, this one or another.
-func (r *run) checkForeign(all []claim) {
+func (r *run) checkForeign(all []claim, same map[string][]claim) {
 	ids := r.ids()
-	exact := map[string]bool{}
 	for _, c := range all {
-		if c.internal() {
-			exact[c.topic] = true
-		}
-	}
-	for _, c := range all {
-		if c.internal() || exact[c.topic] {
+		if c.internal() || slices.ContainsFunc(same[c.topic], claim.internal) {
 			continue
 		}
 		for _, id := range ids {

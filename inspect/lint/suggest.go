@@ -12,6 +12,9 @@ import (
 // suggest gives each cause a name: what is read, and what is done with it. The
 // name is legal, short enough, and nothing has it yet.
 func (v *view) suggest(prefixes []string) {
+	if len(v.causes) == 0 {
+		return
+	}
 	taken := map[string]bool{}
 	for _, s := range v.stores {
 		taken[s.Name] = true

@@ -133,12 +133,21 @@ func (t *Topology) sort() {
 		slices.SortStableFunc(order, func(a, b int) int {
 			return cmp.Or(cmp.Compare(sizes[b], sizes[a]), strings.Compare(s.Nodes[a].Name, s.Nodes[b].Name))
 		})
-		if !slices.IsSorted(order) {
-			old := slices.Clone(s.Nodes)
-			for j, from := range order {
-				s.Nodes[j] = old[from]
-			}
+		permute(s.Nodes, order)
+	}
+}
+
+// permute puts at each place the node that order names, in place: there are
+// many.
+func permute(nodes []Node, order []int) {
+	for i := range order {
+		at, first := i, nodes[i]
+		for order[at] != i { // along the ring that i is in
+			from := order[at]
+			nodes[at], order[at] = nodes[from], at
+			at = from
 		}
+		nodes[at], order[at] = first, at
 	}
 }
 

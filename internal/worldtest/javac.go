@@ -12,15 +12,25 @@ import (
 // RunJava compiles sources, by file name, against a version of Kafka Streams,
 // runs a class of them and returns what it prints. A warning is an error.
 func RunJava(ctx context.Context, version, class string, sources map[string]string) (string, error) {
-	cp, err := classpath("harness", version, harnessArgs(version)...)
-	if err != nil {
-		return "", err
-	}
 	dir, err := os.MkdirTemp("", "sstool-javac-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
+	cp, err := CompileJava(ctx, version, dir, sources)
+	if err != nil {
+		return "", err
+	}
+	return runCommand(ctx, exec.Command("java", "-XX:TieredStopAtLevel=1", "-cp", cp, class))
+}
+
+// CompileJava compiles sources into a directory. With the class path their
+// classes run.
+func CompileJava(ctx context.Context, version, dir string, sources map[string]string) (classPath string, err error) {
+	cp, err := classpath("harness", version, harnessArgs(version)...)
+	if err != nil {
+		return "", err
+	}
 	classes := filepath.Join(dir, "classes")
 	args := []string{"-Xlint:all,-serial", "-Werror", "-cp", cp, "-d", classes}
 	for name, text := range sources {
@@ -33,5 +43,5 @@ func RunJava(ctx context.Context, version, class string, sources map[string]stri
 	if out, err := exec.CommandContext(ctx, "javac", args...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("javac: %w: %s", err, strings.ReplaceAll(string(out), dir+string(filepath.Separator), ""))
 	}
-	return runCommand(ctx, exec.Command("java", "-XX:TieredStopAtLevel=1", "-cp", classes+string(filepath.ListSeparator)+cp, class))
+	return classes + string(filepath.ListSeparator) + cp, nil
 }
