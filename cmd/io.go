@@ -18,6 +18,8 @@ type IO struct {
 	Width int
 	// Env looks up an environment variable.
 	Env func(string) (string, bool)
+	// Exits says that the process ends with the command.
+	Exits bool
 }
 
 // SystemIO is the process's own streams and environment.
@@ -28,6 +30,7 @@ func SystemIO() IO {
 		OutTTY: term.IsTerminal(int(os.Stdout.Fd())),
 		ErrTTY: term.IsTerminal(int(os.Stderr.Fd())),
 		Env:    os.LookupEnv,
+		Exits:  true,
 	}
 	if s.ErrTTY {
 		if w, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil {

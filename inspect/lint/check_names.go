@@ -138,6 +138,9 @@ func (r *run) checkNumbers(v *view) {
 			by[s.gen.Number] = taken{}
 		}
 	}
+	if len(by) == 0 {
+		return
+	}
 	note := func(g generated, name string, line int) (old taken, clash bool) {
 		old, ok := by[g.Number]
 		if !ok {
