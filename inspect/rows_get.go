@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"sstool/internal/lsm"
 	"sstool/internal/op"
 	"sstool/internal/serde"
 	"sstool/internal/streams"
@@ -157,12 +158,12 @@ func (r *Rows) getFrom(db *rowsDB, key []byte, o RowsGet, f *filter) error {
 		prefix := binary.BigEndian.AppendUint32(nil, uint32(len(key)))
 		return db.each(prefixRange(append(prefix, key...)), false, f.take)
 	}
-	return db.each(rowRange{}, false, f.take)
+	return db.each(lsm.Range{}, false, f.take)
 }
 
 // timesOf is where the windows or sessions of a key lie in a segment: key |
 // time8 …, the time being one of the segment's.
-func (r *Rows) timesOf(db *rowsDB, key []byte, t TimeRange) rowRange {
+func (r *Rows) timesOf(db *rowsDB, key []byte, t TimeRange) lsm.Range {
 	at := func(ms int64) []byte { return binary.BigEndian.AppendUint64(bytes.Clone(key), uint64(ms)) }
 	rg := prefixRange(key)
 	if db.start >= 0 {
@@ -170,10 +171,10 @@ func (r *Rows) timesOf(db *rowsDB, key []byte, t TimeRange) rowRange {
 		if t.From != nil {
 			from = max(from, *t.From)
 		}
-		rg.from = at(from)
+		rg.From = at(from)
 	}
 	if end := db.start + r.span; r.span > 0 && end > 0 {
-		rg.to = at(end)
+		rg.To = at(end)
 	}
 	return rg
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"sstool/internal/lsm"
 	"sstool/internal/op"
 	"sstool/internal/serde"
 	"sstool/internal/streams"
@@ -126,38 +127,38 @@ func (r *Rows) segmentHas(db *rowsDB, t TimeRange) bool {
 
 // bounds is the range of rows in which all that the options select lie; there
 // may be others in it.
-func (r *Rows) bounds(o RowsScan) rowRange {
+func (r *Rows) bounds(o RowsScan) lsm.Range {
 	switch r.kind {
 	case streams.KV, streams.TimestampedKV, "":
-		return narrow(rowRange{o.From, afterKey(o.To)}, o.Prefix)
+		return narrow(lsm.Range{From: o.From, To: afterKey(o.To)}, o.Prefix)
 	case streams.Window, streams.TimestampedWindow, streams.Session:
-		return narrow(rowRange{o.From, r.afterComposite(o.To)}, o.Prefix)
+		return narrow(lsm.Range{From: o.From, To: r.afterComposite(o.To)}, o.Prefix)
 	case streams.Versioned:
 		if o.History {
-			return rowRange{}
+			return lsm.Range{}
 		}
-		rg := narrow(rowRange{o.From, afterKey(o.To)}, o.Prefix)
+		rg := narrow(lsm.Range{From: o.From, To: afterKey(o.To)}, o.Prefix)
 		latest := binary.BigEndian.AppendUint64(nil, 1<<64-1)
-		rg.from = append(bytes.Clone(latest), rg.from...)
-		if rg.to != nil {
-			rg.to = append(bytes.Clone(latest), rg.to...)
+		rg.From = append(bytes.Clone(latest), rg.From...)
+		if rg.To != nil {
+			rg.To = append(bytes.Clone(latest), rg.To...)
 		}
 		return rg
 	}
-	return rowRange{} // the key is not first in the row: all are looked at
+	return lsm.Range{} // the key is not first in the row: all are looked at
 }
 
 // narrow leaves of a range the keys that begin with prefix.
-func narrow(rg rowRange, prefix []byte) rowRange {
+func narrow(rg lsm.Range, prefix []byte) lsm.Range {
 	if prefix == nil {
 		return rg
 	}
 	p := prefixRange(prefix)
-	if bytes.Compare(p.from, rg.from) > 0 {
-		rg.from = p.from
+	if bytes.Compare(p.From, rg.From) > 0 {
+		rg.From = p.From
 	}
-	if rg.to == nil || p.to != nil && bytes.Compare(p.to, rg.to) < 0 {
-		rg.to = p.to
+	if rg.To == nil || p.To != nil && bytes.Compare(p.To, rg.To) < 0 {
+		rg.To = p.To
 	}
 	return rg
 }

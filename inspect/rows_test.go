@@ -439,8 +439,8 @@ func FuzzBounds(f *testing.F) {
 				continue
 			}
 			rg := r.bounds(o)
-			if rg.from != nil && bytes.Compare(row, rg.from) < 0 || rg.to != nil && bytes.Compare(row, rg.to) >= 0 {
-				t.Errorf("key %x start %d lies outside of %x to %x for %+v", key, start, rg.from, rg.to, o)
+			if rg.From != nil && bytes.Compare(row, rg.From) < 0 || rg.To != nil && bytes.Compare(row, rg.To) >= 0 {
+				t.Errorf("key %x start %d lies outside of %x to %x for %+v", key, start, rg.From, rg.To, o)
 			}
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"sstool/internal/lsm"
 	"sstool/internal/streams"
 )
 
@@ -48,13 +49,12 @@ func (d *rowsDB) versions(key []byte) ([]version, error) {
 	if gone || err != nil {
 		return nil, err
 	}
-	it, err := newCursor(db, []string{streams.DefaultFamily}, false)
+	i, err := db.Iter(streams.DefaultFamily, lsm.IterOptions{})
 	if err != nil {
 		return nil, err
 	}
-	defer it.close()
+	defer i.Close()
 	var out []version
-	i := it.its[0]
 	rowKey := func(segment int64) []byte {
 		return append(binary.BigEndian.AppendUint64(nil, uint64(segment)), key...)
 	}

@@ -34,6 +34,7 @@ type keySetWriter struct {
 	w   *bufio.Writer
 	sum *xxh3.Hasher
 	set KeySet
+	n   [binary.MaxVarintLen64]byte // a key's length
 }
 
 // newKeySet begins a file of keys in dir, which exists.
@@ -49,8 +50,7 @@ func newKeySet(dir string) (*keySetWriter, error) {
 
 // Add appends a key, which is not kept.
 func (k *keySetWriter) Add(key []byte) error {
-	var n [binary.MaxVarintLen64]byte
-	if _, err := k.w.Write(n[:binary.PutUvarint(n[:], uint64(len(key)))]); err != nil {
+	if _, err := k.w.Write(k.n[:binary.PutUvarint(k.n[:], uint64(len(key)))]); err != nil {
 		return err
 	}
 	k.set.Keys++

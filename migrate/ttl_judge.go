@@ -92,12 +92,12 @@ func (r *ttlRules) cutoff(p int32) int64 {
 	return math.MinInt64
 }
 
-// age is how old a time is, for the histogram.
-func (r *ttlRules) age(p int32, ms int64) int64 {
+// reference is what ages of a partition's rows count from.
+func (r *ttlRules) reference(p int32) int64 {
 	if ref, ok := r.references[p]; ok {
-		return ref - ms
+		return ref
 	}
-	return r.now - ms
+	return r.now
 }
 
 // ageRange is the histogram's range of an age.
@@ -167,7 +167,7 @@ func (j *ttlJudge) judge(row, at *ttlRow) error {
 	selected := true
 	if j.hasCutoff {
 		if class == timeKnown {
-			selected = ms < j.cutoff(at.partition)
+			selected = ms < j.tally.part(j.ttlRules, at.partition).cutoff
 		} else {
 			selected = j.o.DeleteUnknown
 		}

@@ -35,6 +35,31 @@ type ttlReader interface {
 	close() error
 }
 
+// ttlBoth is one source after the other: of different partitions.
+type ttlBoth struct{ first, second ttlSource }
+
+func (b *ttlBoth) units() int { return b.first.units() + b.second.units() }
+func (b *ttlBoth) close() error {
+	return cmp.Or(b.first.close(), b.second.close())
+}
+func (b *ttlBoth) reader() ttlReader {
+	return &ttlBothReader{b.first.reader(), b.second.reader(), b.first.units()}
+}
+
+type ttlBothReader struct {
+	first, second ttlReader
+	border        int
+}
+
+func (r *ttlBothReader) each(unit int, fn func(*ttlRow) error) error {
+	if unit < r.border {
+		return r.first.each(unit, fn)
+	}
+	return r.second.each(unit-r.border, fn)
+}
+
+func (r *ttlBothReader) close() error { return cmp.Or(r.first.close(), r.second.close()) }
+
 // ttlPull hands out the rows of a source one by one, to be joined with those of
 // another.
 type ttlPull struct {

@@ -55,7 +55,7 @@ func (s *ttlSelection) run(ctx context.Context) error {
 			mu.Lock()
 			defer mu.Unlock()
 			j.tally.bins.flush()
-			s.tally.merge(j.tally)
+			s.tally.merge(s.rules, j.tally)
 		})
 	}
 	wg.Wait()
@@ -273,7 +273,7 @@ func (o *ttlOutput) count(v *ttlVictim) {
 	p.Bytes += v.size
 	s.add(v)
 	if v.class == timeKnown {
-		a := &o.ages[o.rules.ageRange(o.rules.age(v.partition, v.time))]
+		a := &o.ages[o.rules.ageRange(o.rules.reference(v.partition)-v.time)]
 		a.Rows++
 		a.Bytes += v.size
 	}

@@ -22,8 +22,9 @@ type ttlTally struct {
 	undecoded   TTLFailures
 }
 
-// ttlPart counts a partition's rows.
+// ttlPart counts a partition's rows, and knows what they are held against.
 type ttlPart struct {
+	cutoff, reference    int64
 	rows, bytes, unknown int64
 	times                int64
 	oldest, newest       int64
@@ -33,11 +34,11 @@ func newTTLTally(r *ttlRules) *ttlTally {
 	return &ttlTally{parts: map[int32]*ttlPart{}, ages: make([]TTLAge, len(r.edges)+1), bins: ttlBins{counts: map[int64]int64{}}}
 }
 
-func (t *ttlTally) part(p int32) *ttlPart {
+func (t *ttlTally) part(r *ttlRules, p int32) *ttlPart {
 	if t.last == nil || t.lastID != p {
 		t.last, t.lastID = t.parts[p], p
 		if t.last == nil {
-			t.last = &ttlPart{}
+			t.last = &ttlPart{cutoff: r.cutoff(p), reference: r.reference(p)}
 			t.parts[p] = t.last
 		}
 	}
@@ -45,7 +46,7 @@ func (t *ttlTally) part(p int32) *ttlPart {
 }
 
 func (t *ttlTally) row(r *ttlRules, row *ttlRow, ms int64, class timeClass) {
-	p := t.part(row.partition)
+	p := t.part(r, row.partition)
 	p.rows++
 	p.bytes += row.size
 	switch class {
@@ -63,7 +64,7 @@ func (t *ttlTally) row(r *ttlRules, row *ttlRow, ms int64, class timeClass) {
 			p.newest = ms
 		}
 		p.times++
-		a := &t.ages[r.ageRange(r.age(row.partition, ms))]
+		a := &t.ages[r.ageRange(p.reference-ms)]
 		a.Rows++
 		a.Bytes += row.size
 		t.bins.add(ms)
@@ -73,9 +74,9 @@ func (t *ttlTally) row(r *ttlRules, row *ttlRow, ms int64, class timeClass) {
 }
 
 // merge adds what another worker counted.
-func (t *ttlTally) merge(o *ttlTally) {
+func (t *ttlTally) merge(r *ttlRules, o *ttlTally) {
 	for id, x := range o.parts {
-		p := t.part(id)
+		p := t.part(r, id)
 		p.rows += x.rows
 		p.bytes += x.bytes
 		p.unknown += x.unknown
