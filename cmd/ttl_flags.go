@@ -67,7 +67,7 @@ func (f *ttlFlags) register(cmd *cobra.Command) {
 		fs.StringVar(&f.prefix, "prefix", "", "only keys that begin with `TEXT`")
 		fs.StringVar(&f.keysFrom, "keys-from", "", "only the keys in `FILE`, one a line as --key reads them; - is stdin")
 		f.maxRows.min = 1
-		fs.Var(&f.maxRows, "max-rows", "delete at most `N` rows")
+		fs.Var(&f.maxRows, "max-rows", "delete at most `N` rows, the oldest")
 	})
 	section(cmd, "How they are read", func(fs *pflag.FlagSet) {
 		fs.Var(&f.key, "key", "how keys are decoded: `DECODER` "+strings.Join(serde.Names(), ", ")+" (default as they look)")

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,18 +21,28 @@ import (
 	"sstool/internal/worldtest"
 )
 
-// kills is how many runs of the program are killed, each at a random moment.
-const kills = 50
+// kills is how many runs of the program are killed, each at a random moment:
+// SSTOOL_KILLS, or fifty in the matrix.
+func kills(t *testing.T) int {
+	if text := os.Getenv("SSTOOL_KILLS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if os.Getenv("SSTOOL_MATRIX") == "full" {
+		return 50
+	}
+	return 4
+}
 
 // TestTTLKilled kills the program with kill -9 while it cleans a store of a
-// real application, at fifty random moments, and runs it again: the
-// application answers with exactly the young rows, and no tombstone was
-// written twice. It takes some minutes and is part of the matrix.
+// real application, at random moments of the time that a run takes, and runs
+// it again: the application answers with exactly the young rows, and no
+// tombstone was written twice.
 func TestTTLKilled(t *testing.T) {
 	worldtest.Require(t)
-	if os.Getenv("SSTOOL_MATRIX") != "full" {
-		t.Skip("fifty kills take minutes: SSTOOL_MATRIX=full runs them")
-	}
 	program := filepath.Join(t.TempDir(), "sstool")
 	if out, err := exec.Command("go", "build", "-o", program, "../cmd/sstool").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -44,15 +55,22 @@ func TestTTLKilled(t *testing.T) {
 	var wg sync.WaitGroup
 	defer func() {
 		wg.Wait()
+		all := 0
+		for _, n := range died {
+			all += n
+		}
 		t.Logf("killed: %v", died)
+		if inside := all - died[beforeWork] - died[afterEnd]; 2*inside <= all {
+			t.Errorf("%d of %d kills were in the middle of the work: %v", inside, all, died)
+		}
 	}()
 	sem := make(chan struct{}, 3) // applications mostly wait
-	for n := range kills / stores {
+	for n := range kills(t) / stores {
 		wg.Go(func() {
 			sem <- struct{}{}
 			defer func() { <-sem }()
 			t.Run(fmt.Sprint(n), func(t *testing.T) {
-				for moment := range killApplication(t, b, h, program, n) {
+				for _, moment := range killApplication(t, b, h, program, n) {
 					mu.Lock()
 					died[moment]++
 					mu.Unlock()
@@ -62,8 +80,9 @@ func TestTTLKilled(t *testing.T) {
 	}
 }
 
-// killApplication does it with one application: one kill for each store.
-func killApplication(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, program string, n int) map[string]bool {
+// killApplication does it with one application: one kill for each store, of
+// which it says what the program was doing.
+func killApplication(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, program string, n int) (died []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	rnd := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), uint64(n)))
@@ -78,7 +97,6 @@ func killApplication(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, pr
 		t.Fatal(err)
 	}
 	cutoff := base.Add(150 * 2 * time.Second)
-	died := map[string]bool{}
 	want, records := map[string][]string{}, map[string]int{}
 	for store, kind := range ttlStores() {
 		topic := streams.ChangelogTopic(id, store)
@@ -93,11 +111,16 @@ func killApplication(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, pr
 		}
 		records[topic] = dataRecords(ctx, t, b.Bootstrap, topic) + old
 		args := []string{"ttl", "--bootstrap-server", b.Bootstrap, "--application-id", id, "--store", store, "--kind", string(kind), "--state-dir", host.StateDir,
-			"--before", cutoff.Format(time.RFC3339), "--processing-guarantee", guarantee(host.EOS), "--yes", "--progress", "json", "--rate", fmt.Sprint(2 * old)} // half a second of writing
-		wait := append(slices.Clone(args), "--wait", "30s")
-		// The group is empty before the clock starts, so that moments are of the work.
-		if out, err := exec.CommandContext(ctx, program, append(slices.Clone(wait), "--max-rows", "1", "--ledger", filepath.Join(t.TempDir(), "one.json"))...).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+			"--before", cutoff.Format(time.RFC3339), "--processing-guarantee", guarantee(host.EOS), "--yes", "--progress", "json", "--rate", fmt.Sprint(old / 2)} // four rounds, half a second between two
+		// One row, twice: then the group is empty, and how long all but the writing takes is known.
+		var whole time.Duration
+		for range 2 {
+			begun := time.Now()
+			one := append(slices.Clone(args), "--wait", "30s", "--max-rows", "1", "--ledger", filepath.Join(t.TempDir(), "one.json"))
+			if out, err := exec.CommandContext(ctx, program, one...).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			whole = time.Since(begun) + 1500*time.Millisecond
 		}
 		var said bytes.Buffer
 		cmd := exec.CommandContext(ctx, program, args...)
@@ -105,16 +128,16 @@ func killApplication(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, pr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(rnd.Int64N(int64(1500 * time.Millisecond))))
+		time.Sleep(time.Duration(rnd.Int64N(int64(whole))))
 		_ = cmd.Process.Kill()
 		err := cmd.Wait()
-		died[moment(err, said.String())] = true
+		died = append(died, moment(err, said.String()))
 		if rnd.IntN(3) == 0 { // and once more
 			cmd := exec.CommandContext(ctx, program, args...)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Duration(rnd.Int64N(int64(time.Second))))
+			time.Sleep(time.Duration(rnd.Int64N(int64(whole))))
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}
@@ -140,12 +163,17 @@ func killApplication(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, pr
 	return died
 }
 
+const (
+	beforeWork = "before the first phase"
+	afterEnd   = "after the end"
+)
+
 // moment says in which part of its work the program was killed.
 func moment(err error, said string) string {
 	if err == nil {
-		return "after the end"
+		return afterEnd
 	}
-	last := "before the first phase"
+	last := beforeWork
 	for _, line := range strings.Split(said, "\n") {
 		if _, rest, ok := strings.Cut(line, `"type":"phase","name":"`); ok {
 			last, _, _ = strings.Cut(rest, `"`)

@@ -25,7 +25,7 @@ func (r *ttlRun) advise() {
 			n, p.Unknown.Missing, p.Unknown.Negative, p.Unknown.Future)
 	}
 	if p.Limited > 0 {
-		add("maximum", "%d more rows qualify: --max-rows leaves them for the next run", p.Limited)
+		add("maximum", "%d more rows qualify: --max-rows takes the oldest and leaves them for the next run", p.Limited)
 	}
 	if p.WhereFailed.Rows > 0 {
 		add("where", "--where failed on %d rows, which stay (%s)", p.WhereFailed.Rows, p.WhereFailed.First)

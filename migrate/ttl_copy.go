@@ -228,7 +228,7 @@ func (r *ttlRun) notLocal(store int) string {
 
 // timed says whether the rows' own times count.
 func (r *ttlRun) timed(store int) bool {
-	return store == 0 && (r.o.Where != nil || r.rules.hasCutoff && r.o.Timestamp == nil && r.o.Companion == nil)
+	return store == 0 && (r.o.Where != nil || (r.rules.hasCutoff || r.o.MaxRows > 0) && r.o.Timestamp == nil && r.o.Companion == nil)
 }
 
 // copyOf opens a local copy and reads what it lacks.

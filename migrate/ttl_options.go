@@ -39,7 +39,7 @@ type TTLOptions struct {
 	Timestamp *TTLQuery // over the decoded value, the companion's if there is one, with $key: the row's time
 
 	DeleteUnknown bool  // rows whose time makes no sense go too
-	MaxRows       int64 // 0: all
+	MaxRows       int64 // the oldest of those that qualify; 0: all
 
 	Key, Value     serde.Serde // nil: as the rows look
 	CompanionValue serde.Serde // nil: long, as Kafka Streams' own examples keep times

@@ -196,6 +196,9 @@ func TestTTLPlan(t *testing.T) {
 	if p.Limited != 1 || p.Total.Selected.Rows != 3 {
 		t.Errorf("%d left, %d selected", p.Limited, p.Total.Selected.Rows)
 	}
+	wantKeys(t, w.plan(TTLOptions{OlderThan: 24 * time.Hour, MaxRows: 1}), "st/1/empty") // the oldest, wherever it is
+	wantKeys(t, w.plan(TTLOptions{Prefix: "o", MaxRows: 1}), "st/0/old")
+	wantKeys(t, w.plan(TTLOptions{OlderThan: 24 * time.Hour, DeleteUnknown: true, MaxRows: 5}), "st/0/old", "st/0/older-again", "st/1/empty", "st/1/future", "st/1/just")
 	wantKeys(t, w.plan(TTLOptions{Prefix: "old"}), "st/0/old", "st/0/older-again")
 	p = w.plan(TTLOptions{Keys: lines("just\nyoung\r\n\nabsent"), OlderThan: 24 * time.Hour})
 	wantKeys(t, p, "st/1/just")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"sstool/internal/op"
 )
@@ -36,20 +37,15 @@ func (s *ttlSelection) run(ctx context.Context) error {
 	turn := newTurn()
 	stop := context.AfterFunc(ctx, turn.end)
 	defer stop()
-	var next, rows atomic.Int64
+	var next atomic.Int64
 	var mu sync.Mutex
 	var throttle op.Throttle
-	progress := func(unit int, n int64) {
-		if done := rows.Add(n); s.sink != nil {
-			s.progress(&throttle, unit, done)
-		}
-	}
 	var wg sync.WaitGroup
 	s.tally = newTTLTally(s.rules)
 	for range workers {
 		wg.Go(func() {
 			j := &ttlJudge{ttlRules: s.rules, ctx: ctx, tally: newTTLTally(s.rules), matched: make([]*ttlRow, len(s.others))}
-			if err := s.work(ctx, j, &next, turn, progress); err != nil {
+			if err := s.work(ctx, j, &next, turn, &throttle); err != nil {
 				cancel(err)
 			}
 			mu.Lock()
@@ -62,7 +58,7 @@ func (s *ttlSelection) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (s *ttlSelection) work(ctx context.Context, j *ttlJudge, next *atomic.Int64, turn *turn, progress func(int, int64)) error {
+func (s *ttlSelection) work(ctx context.Context, j *ttlJudge, next *atomic.Int64, turn *turn, throttle *op.Throttle) error {
 	rd := s.main.reader()
 	defer rd.close()
 	for _, src := range s.others {
@@ -109,7 +105,7 @@ func (s *ttlSelection) work(ctx context.Context, j *ttlJudge, next *atomic.Int64
 			return err
 		}
 		turn.done(unit)
-		progress(unit, n)
+		s.progress(throttle, unit)
 	}
 	if j.orphans {
 		if err := j.others[j.companionAt].rest(j.orphan); err != nil {
@@ -120,8 +116,11 @@ func (s *ttlSelection) work(ctx context.Context, j *ttlJudge, next *atomic.Int64
 	return nil
 }
 
-func (s *ttlSelection) progress(throttle *op.Throttle, unit int, rows int64) {
-	// The units are of about the same size.
+// progress counts units: they are of about the same size.
+func (s *ttlSelection) progress(throttle *op.Throttle, unit int) {
+	if s.sink == nil || !throttle.Ready(time.Now()) {
+		return
+	}
 	s.sink.Emit(op.Event{Type: op.Progress, Name: "judge", Done: int64(unit + 1), Total: int64(s.main.units()), Unit: "parts"})
 }
 
@@ -167,10 +166,10 @@ func (t *turn) end() {
 // partition. It belongs to whose turn it is.
 type ttlOutput struct {
 	rules    *ttlRules
-	max      int64
-	keep     []bool // of the related stores: whether they are cleaned
+	max      int64     // of rows, 0: all
+	spool    *ttlSpool // where there is a maximum
+	keep     []bool    // of the related stores: whether they are cleaned
 	dir      string
-	written  int64
 	left     int64
 	open     []ttlKeys // by store: the judged one, then the related ones
 	counts   []TTLSelect
@@ -198,29 +197,39 @@ func newTTLOutput(r *ttlRules, keep []bool, dir string, most int64) *ttlOutput {
 }
 
 // write adds what a worker selected.
-func (o *ttlOutput) write(b []byte) error {
-	v := &o.victim
-	for len(b) > 0 {
-		var err error
-		if b, err = v.read(b, len(o.keep)); err != nil {
-			return err
-		}
-		if o.max > 0 && o.written >= o.max {
-			o.left++
-			continue
-		}
-		o.written++
-		if v.size >= 0 {
-			if err := o.add(0, v, v.size); err != nil {
+func (o *ttlOutput) write(b []byte) (err error) {
+	if o.max > 0 {
+		if o.spool == nil {
+			if o.spool, err = newTTLSpool(o.dir, len(o.keep), o.rules.latest+1); err != nil {
 				return err
 			}
-			o.count(v)
 		}
-		for i, size := range v.others {
-			if size >= 0 && o.keep[i] {
-				if err := o.add(1+i, v, size); err != nil {
-					return err
-				}
+		return o.spool.write(b)
+	}
+	v := &o.victim
+	for len(b) > 0 {
+		if b, err = v.read(b, len(o.keep)); err == nil {
+			err = o.take(v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take adds a key.
+func (o *ttlOutput) take(v *ttlVictim) error {
+	if v.size >= 0 {
+		if err := o.add(0, v, v.size); err != nil {
+			return err
+		}
+		o.count(v)
+	}
+	for i, size := range v.others {
+		if size >= 0 && o.keep[i] {
+			if err := o.add(1+i, v, size); err != nil {
+				return err
 			}
 		}
 	}
@@ -281,6 +290,14 @@ func (o *ttlOutput) count(v *ttlVictim) {
 
 // finish closes the lists of keys.
 func (o *ttlOutput) finish() error {
+	if o.spool != nil {
+		if err := o.spool.oldest(o.max, o.take); err != nil {
+			return err
+		}
+		o.left = max(0, o.spool.rows-o.max)
+		o.spool.remove()
+		o.spool = nil
+	}
 	for i := range o.open {
 		if err := o.closeKeys(i); err != nil {
 			return err
@@ -291,6 +308,7 @@ func (o *ttlOutput) finish() error {
 
 // discard removes the lists of a selection that failed.
 func (o *ttlOutput) discard() {
+	o.spool.remove()
 	for _, k := range o.open {
 		if k.w != nil {
 			k.w.Discard()
