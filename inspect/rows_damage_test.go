@@ -100,7 +100,7 @@ func TestRowsWithoutManifest(t *testing.T) {
 	write(t, filepath.Join(foreign, "_metadata"), "of Flink")
 	for _, path := range []string{foreign, filepath.Dir(foreign), filepath.Join(foreign, "7f3a1b0e-0001")} {
 		rows, res, err = scanned(t, RowsOptions{Path: path})
-		if err != nil || len(rows) != len(whole) || res.StoreKind != nil || !strings.Contains(rows[0], `"key":"0x6b303031"`) {
+		if err != nil || len(rows) != len(whole) || res.StoreKind != nil || !strings.Contains(rows[0], `{"task":"","key_hex":"6b303031"`) {
 			t.Errorf("%s: %d of %d rows, %+v, %v", path, len(rows), len(whole), res, err)
 		}
 		m := mapOf(t, MapOptions{Path: path})

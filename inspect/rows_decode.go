@@ -9,13 +9,13 @@ import (
 )
 
 // evident decodes a single value that nobody stated a decoder for.
-func evident(b []byte) any {
+func evident(b []byte) Cell {
 	var g serde.Guesser
 	g.Add(b)
 	c := column{serde: g.Serde(), guess: true}
 	cell := Cell{Bytes: b}
 	c.decode(&cell)
-	return cell.Data
+	return cell
 }
 
 // column is how a column is decoded: as stated, or as its first rows look.
@@ -33,7 +33,7 @@ func (c *column) decoder() Decoder {
 
 // decode fills a cell. A guess that does not fit is no error: it was one.
 func (c *column) decode(cell *Cell) {
-	if cell.Data = nil; cell.Bytes == nil {
+	if cell.Data, cell.Raw = nil, false; cell.Bytes == nil {
 		return
 	}
 	if c.serde != nil {
@@ -44,8 +44,11 @@ func (c *column) decode(cell *Cell) {
 		}
 		cell.Err = c.misfit(err)
 	}
-	cell.Data = "0x" + hex.EncodeToString(cell.Bytes)
+	cell.undecoded()
 }
+
+// undecoded shows the bytes as they are.
+func (c *Cell) undecoded() { c.Data, c.Raw = "0x"+hex.EncodeToString(c.Bytes), true }
 
 // misfit is what a cell says whose decoder does not fit.
 func (c *column) misfit(err error) string {
@@ -81,7 +84,7 @@ func (r *Row) Decode() {
 // the kind of the store says.
 func (r *Row) decodeCell(what string, c *column, cell *Cell) {
 	if cell.Err != "" {
-		cell.Data = "0x" + hex.EncodeToString(cell.Bytes)
+		cell.undecoded()
 	} else {
 		c.decode(cell)
 	}

@@ -14,17 +14,16 @@ func (r *Row) usual() bool {
 	return !r.decoded && r.List == nil && r.Subscription == nil && r.Buffered == nil && len(r.Headers) == 0 && r.Kind != streams.FKSubscription && r.Side == ""
 }
 
-// cellNames is a cell's name, and what stands before its data, before digits
-// as its data, and before its bytes behind either.
-type cellNames struct{ cell, data, digits, hex, hexAfterDigits string }
+// cellNames is a cell's name, and what stands before its data and its bytes.
+type cellNames struct{ cell, data, hex string }
 
 // timeNames is what stands before a time and before its milliseconds, and the
 // two of a time that is not known.
 type timeNames struct{ time, ms, unknown string }
 
 var (
-	keyNames   = cellNames{"key", `,"key":`, `,"key":"0x`, `,"key_hex":`, `","key_hex":"`}
-	valueNames = cellNames{"value", `,"value":`, `,"value":"0x`, `,"value_hex":`, `","value_hex":"`}
+	keyNames   = cellNames{"key", `,"key":`, `,"key_hex":`}
+	valueNames = cellNames{"value", `,"value":`, `,"value_hex":`}
 
 	startNames     = timeNames{`,"start":`, `,"start_ms":`, `,"start":null,"start_ms":null`}
 	endNames       = timeNames{`,"end":`, `,"end_ms":`, `,"end":null,"end_ms":null`}
@@ -102,11 +101,7 @@ func (r *Row) appendCell(dst []byte, names *cellNames, c *column, cell *Cell) []
 		}
 		dst, misfit = dst[:at], c.misfit(err)
 	}
-	dst = append(dst, names.digits...)
-	at = len(dst)
-	dst = serde.AppendHex(dst, cell.Bytes)
-	digits := dst[at:]
-	dst = append(append(append(dst, names.hexAfterDigits...), digits...), '"')
+	dst = append(serde.AppendHex(append(append(dst, names.hex...), '"'), cell.Bytes), '"')
 	if misfit != "" {
 		r.fail(names.cell, misfit)
 		dst = append(append(append(dst, `,"`...), names.cell...), `_error":`...)

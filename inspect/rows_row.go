@@ -51,8 +51,26 @@ func keep(at *int64, ms int64) *int64 {
 // Cell is a key or a value: bytes and what they mean.
 type Cell struct {
 	Bytes []byte // nil is null
-	Data  any    // decoded, see serde.Serde; after Row.Decode
-	Err   string // why the decoder does not fit; Data is hexadecimal then
+	Data  any    // decoded, see serde.Serde, or as hexadecimal text; after Row.Decode
+	Err   string // why the decoder does not fit
+	Raw   bool   // Data is hexadecimal: no decoder is known, or it does not fit
+}
+
+// addTo appends the cell's members: what it means, where that is known, its
+// bytes, and why they could not be decoded.
+func (c *Cell) addTo(o serde.Object, name string) serde.Object {
+	if !c.Raw {
+		o = append(o, serde.Field{Name: name, Value: c.Data})
+	}
+	if c.Bytes == nil {
+		o = append(o, serde.Field{Name: name + "_hex", Value: nil})
+	} else {
+		o = append(o, serde.Field{Name: name + "_hex", Value: hex.EncodeToString(c.Bytes)})
+	}
+	if c.Err != "" {
+		o = append(o, serde.Field{Name: name + "_error", Value: c.Err})
+	}
+	return o
 }
 
 // ListCell is one value of a join's shared store.
@@ -80,8 +98,8 @@ func (r *Row) fail(what, why string) {
 	r.failed = what + " " + hex.EncodeToString(r.Key.Bytes) + ": " + why
 }
 
-// Object is the row as JSON has it: decoded parts with their bytes as hex
-// beside them.
+// Object is the row as JSON has it: the bytes of each part as hex, beside what
+// they mean where that is known.
 func (r *Row) Object() serde.Object {
 	r.Decode()
 	o := make(serde.Object, 0, 16)
@@ -95,17 +113,7 @@ func (r *Row) Object() serde.Object {
 		add(name, serde.Time(*t))
 		add(name+"_ms", *t)
 	}
-	cell := func(name string, c *Cell) {
-		add(name, c.Data)
-		if c.Bytes == nil {
-			add(name+"_hex", nil)
-		} else {
-			add(name+"_hex", hex.EncodeToString(c.Bytes))
-		}
-		if c.Err != "" {
-			add(name+"_error", c.Err)
-		}
-	}
+	cell := func(name string, c *Cell) { o = c.addTo(o, name) }
 	if r.Partition != nil {
 		add("partition", int64(*r.Partition))
 	} else {
@@ -173,13 +181,7 @@ func (r *Row) listValue() []any {
 	out := make([]any, 0, len(r.List))
 	for i := range r.List {
 		e := &r.List[i]
-		o := serde.Object{{Name: "side", Value: e.Side}, {Name: "value", Value: e.Data}, {Name: "value_hex", Value: nil}}
-		if e.Bytes != nil {
-			o[2].Value = hex.EncodeToString(e.Bytes)
-		}
-		if e.Err != "" {
-			o = append(o, serde.Field{Name: "value_error", Value: e.Err})
-		}
+		o := e.addTo(serde.Object{{Name: "side", Value: e.Side}}, "value")
 		out = append(out, o)
 	}
 	return out
@@ -200,11 +202,8 @@ func (r *Row) subscriptionValue() serde.Object {
 func headerObjects(hs []streams.Header) []any {
 	out := make([]any, len(hs))
 	for i, h := range hs {
-		o := serde.Object{{Name: "key", Value: h.Key}, {Name: "value", Value: nil}, {Name: "value_hex", Value: nil}}
-		if h.Value != nil {
-			o[1].Value, o[2].Value = evident(h.Value), hex.EncodeToString(h.Value)
-		}
-		out[i] = o
+		cell := evident(h.Value)
+		out[i] = cell.addTo(serde.Object{{Name: "key", Value: h.Key}}, "value")
 	}
 	return out
 }
