@@ -20,6 +20,8 @@ type SSTOptions struct {
 	Verify     bool // read every block of every file
 	KeepGoing  bool // with Verify: past the first corrupt block and file
 	Parallel   int  // files read at a time
+
+	turns chan struct{} // parts of large files read at a time
 }
 
 // SSTFiles is what inspect sst tells: each file in the order of the paths,
@@ -106,6 +108,7 @@ func InspectSST(ctx context.Context, o SSTOptions, sink op.Sink) (*SSTFiles, err
 	}
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
+	o.turns = make(chan struct{}, max(1, o.Parallel))
 	found := make([][]SSTFile, len(all))
 	meter := newFileMeter(sink, "files", 0)
 	var retried atomic.Int64
@@ -220,7 +223,7 @@ func inspectFile(f *tableFile, o SSTOptions) (out SSTFile, gone bool, problems [
 		problems = append(problems, problemOf(f.path, err))
 	}
 	if o.Verify {
-		out.Verified = verifyFile(t, f.path, o.KeepGoing)
+		out.Verified = verifyFile(t, f.path, o)
 		for _, e := range out.Verified.errs {
 			if len(problems) == 0 || problems[0].What != problemOf(f.path, e).What {
 				problems = append(problems, problemOf(f.path, e))

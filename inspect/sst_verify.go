@@ -20,10 +20,10 @@ type Verification struct {
 	errs []error
 }
 
-// verifyFile reads every block of the file; keepGoing goes on past a corrupt
-// one and tells them all.
-func verifyFile(t *lsm.Table, path string, keepGoing bool) *Verification {
-	info, errs := t.Verify(lsm.ScanOptions{KeepGoing: keepGoing}, nil)
+// verifyFile reads every block of the file, a large one in parts at once;
+// KeepGoing goes on past a corrupt one and tells them all.
+func verifyFile(t *lsm.Table, path string, o SSTOptions) *Verification {
+	info, errs := t.Verify(lsm.ScanOptions{KeepGoing: o.KeepGoing, Parallel: o.Parallel, Turns: o.turns}, nil)
 	v := &Verification{
 		OK: len(errs) == 0, Entries: info.Entries + info.RangeDels, Blocks: info.DataBlocks, BadBlocks: info.BadBlocks,
 		Kinds: map[string]int64{}, errs: errs,

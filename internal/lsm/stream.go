@@ -75,6 +75,7 @@ type blockStream struct {
 	w        window
 	x        *indexIter
 	begun    bool
+	from, to uint64 // only blocks that begin there
 	end      uint64 // of the block before
 	inf      inflator
 	squeezed int64 // blocks that were compressed
@@ -97,7 +98,7 @@ func (t *Table) newStream(buf []byte, maps *mapping) (*blockStream, error) {
 		return nil, err
 	}
 	w := window{t: t, maps: maps, own: buf, min: streamBuffer, max: streamBuffer}
-	return &blockStream{w: w, x: x, inf: inflator{version: t.foot.version, dict: dict}}, nil
+	return &blockStream{w: w, x: x, to: uint64(t.size), inf: inflator{version: t.foot.version, dict: dict}}, nil
 }
 
 func (s *blockStream) close() { s.inf.close() }
@@ -109,22 +110,25 @@ func (s *blockStream) next() ([]byte, handle, error) {
 		return nil, handle{}, io.EOF
 	}
 	t := s.w.t
-	ok := false
-	if s.begun {
-		ok = s.x.move(forward)
-	} else {
-		ok, s.begun = s.x.begin(forward), true
+	var h handle
+	for skip := true; skip; skip = h.off < s.from {
+		ok := false
+		if s.begun {
+			ok = s.x.move(forward)
+		} else {
+			ok, s.begun = s.x.begin(forward), true
+		}
+		h = s.x.at()
+		switch {
+		case s.x.err != nil:
+			return nil, h, s.x.err
+		case !ok || h.off >= s.to:
+			return nil, handle{}, io.EOF
+		case h.off < s.end:
+			return nil, h, corrupt(t.name, int64(h.off), "index block: data block at %d, expected it after the one that ends at %d", h.off, s.end)
+		}
+		s.end = h.end()
 	}
-	h := s.x.at()
-	switch {
-	case s.x.err != nil:
-		return nil, h, s.x.err
-	case !ok:
-		return nil, handle{}, io.EOF
-	case h.off < s.end:
-		return nil, h, corrupt(t.name, int64(h.off), "index block: data block at %d, expected it after the one that ends at %d", h.off, s.end)
-	}
-	s.end = h.end()
 	raw, err := s.w.block("data", h, forward)
 	if err != nil {
 		return nil, h, err

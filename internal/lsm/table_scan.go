@@ -49,8 +49,12 @@ func (c *KindCounts) Of(k EntryKind) int64 {
 
 // ScanOptions says how a scan reads.
 type ScanOptions struct {
-	KeepGoing bool   // go on behind a corrupt block, noting each
-	Buffer    []byte // to read into, so that several scans share one; may be nil
+	KeepGoing bool          // go on behind a corrupt block, noting each
+	Buffer    []byte        // to read into, so that several scans share one; may be nil
+	Parallel  int           // goroutines that may walk a large file whose entries nobody wants
+	Turns     chan struct{} // how many of them walk at a time, over all scans that share it; nil: all
+
+	least int64 // bytes of a file for each of them, for tests; 0: partBytes
 }
 
 // metaBuffer is what blocks that only need verifying are read into, in pieces.
@@ -77,6 +81,7 @@ type scan struct {
 	t    *Table
 	o    ScanOptions
 	fn   func(Entry) error
+	part stretch
 	info SSTInfo
 	errs []error
 }
@@ -130,6 +135,9 @@ func (s *scan) run(verify bool) {
 // data walks the data blocks and says whether the scan goes on. A function of
 // the caller never gets mapped memory, which may vanish.
 func (s *scan) data() (goOn bool) {
+	if s.inParts() {
+		return true
+	}
 	if m := mappingOf(s.t.r); m != nil && s.fn == nil {
 		info, errs := s.info, len(s.errs)
 		if m.guard(func() { goOn = s.walk(m) }) {
@@ -140,13 +148,16 @@ func (s *scan) data() (goOn bool) {
 	return s.walk(nil)
 }
 
-// walk is data through a mapping, or without.
+// walk is data, or its part, through a mapping or without.
 func (s *scan) walk(m *mapping) bool {
 	st, err := s.t.newStream(s.o.Buffer, m)
 	if err != nil {
 		return s.bad(err)
 	}
 	defer st.close()
+	if s.part.to > 0 {
+		st.from, st.to = s.part.from, s.part.to
+	}
 	e := entries{ordered: s.info.OrderChecked, trailer: keyTrailer, key: make([]byte, 0, quickKey)}
 	info := &s.info
 	info.SmallestSeq = ^uint64(0)
@@ -179,6 +190,7 @@ func (s *scan) walk(m *mapping) bool {
 		}
 	}
 	info.LargestKey = bytes.Clone(info.LargestKey)
+	s.part.last = bytes.Clone(e.key)
 	info.Compressed, info.StoredBytes = st.squeezed, st.stored
 	return goOn
 }
@@ -207,7 +219,7 @@ func (s *scan) block(e *entries, b []byte, h handle) error {
 			return corrupt(t.name, int64(h.off), "data block: entry of type %#02x, expected a point entry", byte(kind))
 		}
 		if info.Entries == 0 {
-			info.SmallestKey = bytes.Clone(info.LargestKey)
+			info.SmallestKey, s.part.first = bytes.Clone(info.LargestKey), bytes.Clone(e.key)
 		}
 		info.add(kind, 1, len(info.LargestKey), len(e.value))
 		info.SmallestSeq, info.LargestSeq = min(info.SmallestSeq, seq), max(info.LargestSeq, seq)
