@@ -32,7 +32,7 @@ func TestMigrateWorld(t *testing.T) {
 			var wg sync.WaitGroup
 			defer wg.Wait()
 			sem := make(chan struct{}, 4) // applications mostly wait
-			for _, how := range []string{"application", "topology", "shift", "streams"} {
+			for _, how := range []string{"application", "topology", "shift", "streams", "hosts"} {
 				for _, p := range worldtest.Profiles() {
 					for _, eos := range []bool{false, true} {
 						w := &moved{t: t, b: b, h: h, p: p, eos: eos, how: how}
@@ -68,7 +68,7 @@ func worldVersions() []string {
 func representative() map[string][]string {
 	return map[string][]string{
 		worldtest.Oldest: {"topology-papi"},
-		worldtest.Newest: {"application-tjoin-eos", "topology-win", "streams-kv4"},
+		worldtest.Newest: {"application-tjoin-eos", "topology-win", "streams-kv4", "hosts-papi"},
 	}
 }
 
@@ -83,10 +83,11 @@ type moved struct {
 	h   *worldtest.Harness
 	p   worldtest.Profile
 	eos bool
-	how string // application; topology: other names and numbers; shift: numbers alone; streams: another id with group.protocol=streams (KIP-1071)
+	how string // application; topology: other names and numbers; shift: numbers alone; streams: another id with group.protocol=streams (KIP-1071); hosts: another id, a second host with apply-local
 
 	v1, v2 worldtest.App
 	names  map[string]string // of stores, old → new
+	file   string            // of the migration
 }
 
 func (w *moved) name() string {
@@ -165,6 +166,7 @@ func (w *moved) run() {
 		w.fail("second start: %v %s", err, is.Error)
 		return
 	}
+	w.finish()
 	for name, want := range (<-reference).Stores {
 		old := strings.ReplaceAll(name, w.v1.ID+"-ref", w.v1.ID)
 		got := is.Stores[w.new(old)]
@@ -228,8 +230,14 @@ func (w *moved) migrate(ctx context.Context) bool {
 		}
 		args = []string{"migrate", "topology", filepath.Join(dir, "old.txt"), filepath.Join(dir, "new.txt"), "--application-id", w.v1.ID}
 	}
+	other := ""
+	if w.how == "hosts" {
+		other = w.t.TempDir()
+		w.tasksTo(other, w.v1)
+	}
 	got := runWith(w.t, nil, append(args, common...)...)
 	var doc struct {
+		File  string `json:"migration_file"`
 		Moves []struct {
 			Old string `json:"old_store"`
 			New string `json:"new_store"`
@@ -239,7 +247,16 @@ func (w *moved) migrate(ctx context.Context) bool {
 		w.fail("sstool %s: code %d, %v\n%s", strings.Join(args, " "), got.code, err, got.err)
 		return false
 	}
-	w.names = map[string]string{}
+	w.names, w.file = map[string]string{}, doc.File
+	if other != "" {
+		if got := runWith(w.t, nil, "migrate", "apply-local", w.file, "--state-dir", other, "--yes"); got.code != 0 || !strings.Contains(got.out, "cloned") {
+			w.fail("apply-local: code %d\n%s%s", got.code, got.out, got.err)
+			return false
+		}
+		for _, app := range []worldtest.App{w.v1, w.v2} {
+			w.tasksFrom(other, app)
+		}
+	}
 	for _, m := range doc.Moves {
 		w.names[m.Old] = m.New
 	}
@@ -247,6 +264,42 @@ func (w *moved) migrate(ctx context.Context) bool {
 		w.fail("%s", got.err)
 	}
 	return true
+}
+
+// tasksTo moves the tasks of odd partitions to another host's state directory.
+func (w *moved) tasksTo(stateDir string, app worldtest.App) { w.moveTasks(app, app.In(stateDir)) }
+
+// tasksFrom brings them back, as if their host had been the first one.
+func (w *moved) tasksFrom(stateDir string, app worldtest.App) { w.moveTasks(app.In(stateDir), app) }
+
+func (w *moved) moveTasks(from, to worldtest.App) {
+	tasks, err := filepath.Glob(filepath.Join(from.Dir(), "*_[13]"))
+	if err == nil && len(tasks) == 0 {
+		err = fmt.Errorf("no tasks of odd partitions in %s", from.Dir())
+	}
+	if err == nil {
+		err = os.MkdirAll(to.Dir(), 0o755)
+	}
+	for _, task := range tasks {
+		if err == nil {
+			err = os.Rename(task, filepath.Join(to.Dir(), filepath.Base(task)))
+		}
+	}
+	if err != nil {
+		w.fail("%v", err)
+	}
+}
+
+// finish removes what is old: the new version has written to all that was
+// copied.
+func (w *moved) finish() {
+	got := runWith(w.t, nil, "migrate", "finish", w.file, "--state-dir", w.v1.StateDir, "--bootstrap-server", w.b.Bootstrap, "--yes")
+	if got.code != 0 {
+		w.fail("finish: code %d\n%s%s", got.code, got.out, got.err)
+	}
+	if left, err := filepath.Glob(filepath.Join(w.v1.Dir(), "*_*")); w.v1.ID != w.v2.ID && (err != nil || len(left) > 0) {
+		w.fail("finished, and there is %v, %v", left, err)
+	}
 }
 
 // sameStart compares what the new version restored and answers with what the

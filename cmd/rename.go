@@ -78,7 +78,7 @@ func (a *app) rename(ctx context.Context, f *renameFlags, args []string) error {
 		return err
 	}
 	defer client.Close()
-	moves, topics, err := migrate.ResolveRename(ctx, client, migrate.RenameOptions{ApplicationID: f.applicationID, Names: names, Only: f.only})
+	moves, topics, err := migrate.ResolveRename(ctx, client, migrate.RenameOptions{ApplicationID: f.applicationID, Names: names, Only: f.only, StateDir: f.stateDir})
 	if err != nil {
 		return err
 	}

@@ -191,7 +191,7 @@ func (c *cloner) planTask(m *cloning, j *cloneJournal, p *ClonePlan, t *taskFoun
 			continue // it stays where it is
 		}
 		f := t.store(move.OldStore)
-		s := CloneStore{Old: move.OldStore, New: move.NewStore, State: ToClone, Offsets: []CloneOffset{}, move: move, segmented: f.segmented}
+		s := CloneStore{Old: move.OldStore, New: move.NewStore, State: ToClone, Offsets: []CloneOffset{}, move: move, segmented: f.Segmented}
 		target := filepath.Join(c.app(m.NewApp), to)
 		if done := j.store(t.name, to, move.NewStore); done != nil {
 			s = done.CloneStore
@@ -289,8 +289,8 @@ func movesOf(m *cloning, t *taskFound) []StoreMove {
 		return out
 	}
 	for _, s := range t.stores {
-		if !named[s.name] {
-			out = append(out, StoreMove{OldApp: m.OldApp, NewApp: m.NewApp, OldStore: s.name, NewStore: s.name, Global: t.task == nil})
+		if !named[s.Name] {
+			out = append(out, StoreMove{OldApp: m.OldApp, NewApp: m.NewApp, OldStore: s.Name, NewStore: s.Name, Global: t.task == nil})
 		}
 	}
 	return out

@@ -1,10 +1,8 @@
 package migrate
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,21 +22,12 @@ type tasksFound struct {
 type taskFound struct {
 	name, dir string
 	task      *streams.TaskID
-	stores    []storeFound
+	stores    []streams.StoreOnDisk
 }
 
-// storeFound is a store's directory as it is on disk.
-type storeFound struct {
-	name      string
-	dir       string
-	segmented bool
-	dbs       []string // directories, segments oldest first
-	strange   string   // an entry of a segmented store that is no segment
-}
-
-func (t *taskFound) store(name string) *storeFound {
+func (t *taskFound) store(name string) *streams.StoreOnDisk {
 	for i := range t.stores {
-		if t.stores[i].name == name {
+		if t.stores[i].Name == name {
 			return &t.stores[i]
 		}
 	}
@@ -62,8 +51,8 @@ func findTasks(appDir string) (*tasksFound, error) {
 			}
 			t.task = &id
 		}
-		if t.stores, err = findStores(t.dir); err != nil {
-			return nil, err
+		if t.stores, err = streams.StoresOnDisk(t.dir); err != nil {
+			return nil, cannotRead(err)
 		}
 		out.tasks = append(out.tasks, t)
 	}
@@ -73,54 +62,6 @@ func findTasks(appDir string) (*tasksFound, error) {
 		}
 		return a.task.Compare(*b.task)
 	})
-	return out, nil
-}
-
-// findStores lists the stores of a task: databases under rocksdb/, and
-// directories of segments beside it.
-func findStores(taskDir string) ([]storeFound, error) {
-	var out []storeFound
-	names, err := dirsIn(filepath.Join(taskDir, streams.RocksDir))
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		dir := filepath.Join(taskDir, streams.RocksDir, name)
-		if files.Exists(filepath.Join(dir, "CURRENT")) {
-			out = append(out, storeFound{name: name, dir: dir, dbs: []string{dir}})
-		}
-	}
-	if names, err = dirsIn(taskDir); err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		if name == streams.RocksDir {
-			continue
-		}
-		s := storeFound{name: name, dir: filepath.Join(taskDir, name), segmented: true}
-		inner, err := os.ReadDir(s.dir)
-		if err != nil {
-			return nil, cannotRead(err)
-		}
-		type segment struct {
-			start int64
-			dir   string
-		}
-		var segments []segment
-		for _, e := range inner {
-			start, ok := streams.ParseSegmentDir(name, e.Name())
-			if !ok {
-				s.strange = e.Name()
-				continue
-			}
-			segments = append(segments, segment{start, filepath.Join(s.dir, e.Name())})
-		}
-		slices.SortFunc(segments, func(a, b segment) int { return cmp.Compare(a.start, b.start) })
-		for _, x := range segments {
-			s.dbs = append(s.dbs, x.dir)
-		}
-		out = append(out, s)
-	}
 	return out, nil
 }
 

@@ -21,19 +21,19 @@ const (
 )
 
 // planStore says what cloning one store takes, or why it is left out.
-func (c *cloner) planStore(m *cloning, t *taskFound, f *storeFound, file streams.Checkpoint, s *CloneStore) error {
+func (c *cloner) planStore(m *cloning, t *taskFound, f *streams.StoreOnDisk, file streams.Checkpoint, s *CloneStore) error {
 	leaveOut := func(why string) error {
 		s.State, s.Reason, s.Offsets = LeftOut, why, []CloneOffset{}
 		return nil
 	}
-	if f.strange != "" {
-		s.Reason = fmt.Sprintf("%q in its directory is no segment and does not go along", f.strange)
+	if f.Strange != "" {
+		s.Reason = fmt.Sprintf("%q in its directory is no segment and does not go along", f.Strange)
 	}
 	if topic := streams.ChangelogTopic(m.OldApp, s.Old); s.move.OldTopic == "" && m.OldApp != m.NewApp && hasTopic(file, topic) {
 		return leaveOut(fmt.Sprintf("its changelog %s is not migrated", topic))
 	}
 	device := deviceOf(c.stateDir)
-	for _, dir := range f.dbs {
+	for _, dir := range f.Databases {
 		db, whyNot, err := lookAtDatabase(dir)
 		if err != nil {
 			return err

@@ -56,16 +56,16 @@ func renameAll(t testing.TB, appDir, newApp string) *Migration {
 	}
 	for _, task := range found.tasks {
 		for _, s := range task.stores {
-			move := StoreMove{OldApp: app, NewApp: newApp, OldStore: s.name, NewStore: "new-" + s.name, Global: task.task == nil,
-				OldTopic: streams.ChangelogTopic(app, s.name)}
+			move := StoreMove{OldApp: app, NewApp: newApp, OldStore: s.Name, NewStore: "new-" + s.Name, Global: task.task == nil,
+				OldTopic: streams.ChangelogTopic(app, s.Name)}
 			if app != newApp {
-				move.NewStore = s.name
+				move.NewStore = s.Name
 			}
 			if !logged(t, task, s, move.OldTopic) {
 				continue // the directory alone knows it
 			}
 			move.NewTopic = streams.ChangelogTopic(newApp, move.NewStore)
-			if slices.ContainsFunc(m.Moves, func(o StoreMove) bool { return o.OldStore == s.name }) {
+			if slices.ContainsFunc(m.Moves, func(o StoreMove) bool { return o.OldStore == s.Name }) {
 				continue
 			}
 			m.Moves = append(m.Moves, move)
@@ -84,9 +84,9 @@ func renameAll(t testing.TB, appDir, newApp string) *Migration {
 }
 
 // logged says whether a task's directory has an offset about a topic.
-func logged(t testing.TB, task taskFound, s storeFound, topic string) bool {
+func logged(t testing.TB, task taskFound, s streams.StoreOnDisk, topic string) bool {
 	t.Helper()
-	for tp := range offsetsIn(t, task.dir, s.dbs) {
+	for tp := range offsetsIn(t, task.dir, s.Databases) {
 		if tp.Topic == topic {
 			return true
 		}
@@ -302,27 +302,27 @@ func checkClones(t *testing.T, m *Migration, oldApp, newApp string, p *ClonePlan
 		for _, move := range movesOf(newCloning(m), &task) {
 			n++
 			old := task.store(move.OldStore)
-			stores, err := findStores(filepath.Join(newApp, task.name))
+			stores, err := streams.StoresOnDisk(filepath.Join(newApp, task.name))
 			if err != nil {
 				t.Fatal(err)
 			}
-			i := slices.IndexFunc(stores, func(s storeFound) bool { return s.name == move.NewStore })
+			i := slices.IndexFunc(stores, func(s streams.StoreOnDisk) bool { return s.Name == move.NewStore })
 			if i < 0 {
 				t.Errorf("task %s has no %s", task.name, move.NewStore)
 				continue
 			}
 			clone := stores[i]
-			if clone.strange != "" || len(clone.dbs) != len(old.dbs) || clone.segmented != old.segmented {
+			if clone.Strange != "" || len(clone.Databases) != len(old.Databases) || clone.Segmented != old.Segmented {
 				t.Errorf("%s of task %s: %+v", move.NewStore, task.name, clone)
 				continue
 			}
-			for k, dir := range clone.dbs {
-				if dataOf(t, dir) != dataOf(t, old.dbs[k]) {
-					t.Errorf("%s has other rows than %s", dir, old.dbs[k])
+			for k, dir := range clone.Databases {
+				if dataOf(t, dir) != dataOf(t, old.Databases[k]) {
+					t.Errorf("%s has other rows than %s", dir, old.Databases[k])
 				}
-				checkLinked(t, old.dbs[k], dir)
+				checkLinked(t, old.Databases[k], dir)
 			}
-			was, is := offsetsIn(t, task.dir, old.dbs), offsetsIn(t, filepath.Join(newApp, task.name), clone.dbs)
+			was, is := offsetsIn(t, task.dir, old.Databases), offsetsIn(t, filepath.Join(newApp, task.name), clone.Databases)
 			for tp, offset := range was {
 				if tp.Topic != move.OldTopic {
 					continue

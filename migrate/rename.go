@@ -3,6 +3,7 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 type RenameOptions struct {
 	ApplicationID string
 	Names         []NamePair
+	StateDir      string // where a store without a changelog may be found, to say so; may be ""
 	// Only renames just what was named: nothing that Kafka Streams derives from
 	// the name.
 	Only bool
@@ -54,7 +56,7 @@ func ResolveRename(ctx context.Context, c *kafka.Client, o RenameOptions) ([]Sto
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &renaming{app: o.ApplicationID, exists: map[string]bool{}}
+	r := &renaming{app: o.ApplicationID, stateDir: o.StateDir, exists: map[string]bool{}}
 	for _, t := range all {
 		r.exists[t.Name] = true
 	}
@@ -75,10 +77,10 @@ func ResolveRename(ctx context.Context, c *kafka.Client, o RenameOptions) ([]Sto
 }
 
 type renaming struct {
-	app    string
-	exists map[string]bool
-	moves  []StoreMove
-	topics []TopicMove
+	app, stateDir string
+	exists        map[string]bool
+	moves         []StoreMove
+	topics        []TopicMove
 }
 
 func (r *renaming) resolve(n NamePair, only bool) error {
@@ -98,8 +100,31 @@ func (r *renaming) resolve(n NamePair, only bool) error {
 	if !only {
 		found = r.operator(n.Old, n.New)
 	}
-	if !found {
-		return r.unknown(n.Old)
+	if found {
+		return nil
+	}
+	if err := r.unlogged(n.Old); err != nil {
+		return err
+	}
+	return r.unknown(n.Old)
+}
+
+// unlogged refuses a store that has directories and no changelog of its own. Its
+// name does not tell whether a source topic serves as changelog, and which, or
+// whether the changelog was deleted: the topologies do.
+func (r *renaming) unlogged(store string) error {
+	if r.stateDir == "" {
+		return nil
+	}
+	found, err := findTasks(filepath.Join(r.stateDir, r.app))
+	if err != nil {
+		return err
+	}
+	for i := range found.tasks {
+		if f := found.tasks[i].store(store); f != nil {
+			return op.Errorf(op.Precondition, "store %q has a directory (%s) and no changelog %s: which topic it is restored from, if any, its name does not tell", store, f.Dir, streams.ChangelogTopic(r.app, store)).
+				WithTry("sstool migrate topology OLD NEW clones its directories: the two topologies say whether a source topic serves as changelog. If it has a changelog, see that it exists, and that the user may DESCRIBE it")
+		}
 	}
 	return nil
 }
@@ -206,5 +231,5 @@ func (r *renaming) unknown(name string) error {
 	if near := kafka.Nearest(name, names, 3); len(near) > 0 {
 		return e.WithTry("its nearest stores: %s", strings.Join(near, ", "))
 	}
-	return e.WithTry("check --application-id; a store without a changelog of its own (logging disabled, an optimised table, a global store) has nothing to copy")
+	return e.WithTry("check --application-id; for a store without a changelog of its own (logging disabled, an optimised table, a global store) there is sstool migrate topology")
 }

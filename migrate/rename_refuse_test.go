@@ -1,6 +1,8 @@
 package migrate
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -89,6 +91,16 @@ func TestRenameRefuses(t *testing.T) {
 	_, err = PlanMigration(t.Context(), w.client, MigrationOptions{Kind: Rename, OldApp: app, NewApp: app, LedgerDir: t.TempDir(),
 		Moves: []StoreMove{{OldApp: app, NewApp: app, OldStore: "users", NewStore: "people", OldTopic: "users", NewTopic: "people"}}}, nil)
 	wants(err, "belongs to you")
+
+	stateDir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(stateDir, app, "0_1", "rocksdb", "users"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(stateDir, app, "0_1", "rocksdb", "users", "CURRENT"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = ResolveRename(t.Context(), w.client, RenameOptions{ApplicationID: app, Names: []NamePair{{"users", "new"}}, StateDir: stateDir})
+	wants(err, "its name does not tell")
 
 	// Records come between the plan and its application.
 	p, err := w.plan(t, t.TempDir(), MigrationOptions{}, rename)

@@ -1,10 +1,8 @@
 package restore
 
 import (
-	"cmp"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"sstool/internal/files"
 	"sstool/internal/lsm"
@@ -19,16 +17,21 @@ import (
 // Stores that are to be replaced are not looked at: they may be corrupt.
 func storedOffsets(taskDir string, target streams.Version, replaced ...string) (streams.Checkpoint, error) {
 	out := streams.Checkpoint{}
-	dbs, err := taskDatabases(taskDir)
+	stores, err := streams.StoresOnDisk(taskDir)
 	if err != nil {
 		return nil, err
 	}
-	for _, db := range dbs {
-		if slices.ContainsFunc(replaced, func(s string) bool { return db == s || strings.HasPrefix(db, s+string(filepath.Separator)) }) {
+	for _, s := range stores {
+		if slices.Contains(replaced, s.Dir) {
 			continue
 		}
-		if err := offsetRows(db, out); err != nil {
-			return nil, err
+		for _, db := range s.Databases {
+			if !files.Exists(filepath.Join(db, "CURRENT")) {
+				continue
+			}
+			if err := offsetRows(db, out); err != nil {
+				return nil, err
+			}
 		}
 	}
 	cp, err := readCheckpointIf(filepath.Join(taskDir, streams.CheckpointFile))
@@ -40,36 +43,6 @@ func storedOffsets(taskDir string, target streams.Version, replaced ...string) (
 			continue
 		}
 		out[tp] = off
-	}
-	return out, nil
-}
-
-// taskDatabases lists every database of a task. The segments of a store come
-// oldest first, by number: of those that have an offset the newest decides.
-func taskDatabases(taskDir string) ([]string, error) {
-	var out []string
-	names, err := files.Subdirs(taskDir)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		inner, err := files.Subdirs(filepath.Join(taskDir, name))
-		if err != nil {
-			return nil, err
-		}
-		slices.SortStableFunc(inner, func(a, b string) int {
-			x, okX := streams.ParseSegmentDir(name, a)
-			y, okY := streams.ParseSegmentDir(name, b)
-			if !okX || !okY {
-				return 0
-			}
-			return cmp.Compare(x, y)
-		})
-		for _, db := range inner {
-			if dir := filepath.Join(taskDir, name, db); files.Exists(filepath.Join(dir, "CURRENT")) {
-				out = append(out, dir)
-			}
-		}
 	}
 	return out, nil
 }

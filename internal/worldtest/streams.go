@@ -262,8 +262,10 @@ func (a StoreAnswer) Differs(got StoreAnswer) string {
 // join sees a change first is a race, and the row has that side's time.
 func (a StoreAnswer) Untimed() StoreAnswer {
 	a.Rows = slices.Clone(a.Rows)
-	for i, r := range a.Rows { // partition key = <value,time>
-		if comma := strings.LastIndexByte(r, ','); comma >= 0 {
+	for i, r := range a.Rows { // partition key = <value,time>, or ValueTimestampHeaders{value=…, timestamp=…, headers=…}
+		if before, _, ok := strings.Cut(r, ", timestamp="); ok {
+			a.Rows[i] = before
+		} else if comma := strings.LastIndexByte(r, ','); comma >= 0 {
 			a.Rows[i] = r[:comma]
 		}
 	}
