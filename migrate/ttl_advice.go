@@ -2,6 +2,9 @@ package migrate
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -38,13 +41,62 @@ func (r *ttlRun) advise() {
 	}
 	if ms, ok := configDuration(s.config, "delete.retention.ms"); ok {
 		add("zombies", "delete.retention.ms of %s is %s: an instance that was stopped before this run and starts more than that after it may find the tombstones gone, "+
-			"and what it still has on disk lives again. Start every instance before then, or delete the state directories of those that stay down", s.topic, spec.FormatDuration(ms))
+			"and what it still has on disk lives again. Start every instance before then, or delete the state directories of those that stay down. %s", s.topic, spec.FormatDuration(ms), r.stopped(ms))
 	}
 	add("disk", "%s", r.whenFreed(s))
 	add("derived tables", "rows deleted here are not retracted from tables, aggregates and topics that were derived from them: only the store's changelog is written")
 	if s.Kind == streams.KV || s.Kind == streams.TimestampedKV {
 		add("from now on", "a store that need not be cleaned: a window store with retention, or a punctuator that calls store.delete(); docs/ttl.md has both, and the timestamp store for tables")
 	}
+}
+
+// stopped says what is known of how long instances have been down: what the
+// state directory shows.
+func (r *ttlRun) stopped(retention time.Duration) string {
+	var oldest time.Time
+	var at TTLDatabase
+	for _, s := range r.stores {
+		for _, d := range s.Databases {
+			if t := lastWritten(d); !t.IsZero() && (oldest.IsZero() || t.Before(oldest)) {
+				oldest, at = t, d
+			}
+		}
+	}
+	if oldest.IsZero() {
+		return "How long the instances have been stopped is not known: no state directory was given"
+	}
+	age := max(0, r.o.Now.Sub(oldest))
+	text := fmt.Sprintf("Of the copies in the state directory the oldest, %s, was last written %s ago", at.TaskDir, spec.FormatDuration(roughly(age)))
+	if age > retention {
+		text += ", longer than that: it may lack tombstones from before this run too, so delete the directory instead of starting on it"
+	}
+	return text + "; how old those of other hosts are is not known here"
+}
+
+// roughly cuts an age to the unit in which people say it.
+func roughly(age time.Duration) time.Duration {
+	for _, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute} {
+		if age >= 2*unit {
+			return age.Truncate(unit)
+		}
+	}
+	return age.Truncate(time.Second)
+}
+
+// lastWritten is when an application last wrote to a copy: its newest file's
+// time, or the checkpoint's.
+func lastWritten(d TTLDatabase) (newest time.Time) {
+	see := func(info fs.FileInfo, err error) {
+		if err == nil && info.Mode().IsRegular() && info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+	}
+	see(os.Stat(filepath.Join(d.TaskDir, streams.CheckpointFile)))
+	entries, _ := os.ReadDir(d.Dir)
+	for _, e := range entries {
+		see(e.Info())
+	}
+	return newest
 }
 
 // whenFreed says when the brokers drop the rows.
