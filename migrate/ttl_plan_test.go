@@ -386,6 +386,54 @@ func TestTTLTransactions(t *testing.T) {
 	}
 }
 
+// While the application runs, or who may not look or write, is refused; a dry
+// run tells of it and shows the plan.
+func TestTTLRunning(t *testing.T) {
+	w := newTTLWorld(t)
+	w.changelog("st", 1, kvRecord(0, "a", "v", 5))
+	w.topic("in", 1)
+	if err := w.cluster.ProduceAll(t.Context(), "in", kvRecord(0, "a", "v", 5)); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(c *kafka.Client, want ...string) {
+		t.Helper()
+		o := w.fill(TTLOptions{OlderThan: time.Hour})
+		if _, err := PlanTTL(t.Context(), c, o, nil); op.KindOf(err) != op.Precondition || !strings.Contains(err.Error(), want[0]) || len(op.Tries(err)) == 0 {
+			t.Errorf("%q: %v", want, err)
+		}
+		o.DryRun = true
+		p, err := PlanTTL(t.Context(), c, o, nil)
+		if err != nil || len(p.Refused) != len(want) {
+			t.Fatal(p, err)
+		}
+		for i := range want {
+			if !strings.Contains(p.Refused[i], want[i]) {
+				t.Errorf("%q is not in %q", want[i], p.Refused[i])
+			}
+		}
+		wantKeys(t, p, "st/0/a")
+	}
+	for _, protocol := range []string{"classic", "consumer"} {
+		leave, err := w.cluster.Join(t.Context(), "app", "in", protocol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused(w.client, "1 members")
+		leave()
+	}
+	wantKeys(t, w.plan(TTLOptions{OlderThan: time.Hour}), "st/0/a")
+
+	cluster, err := kafkatest.Start(kafkatest.Options{Users: []kafkatest.User{{Mechanism: "PLAIN", Name: "root", Password: "r"}}, Extra: kafkatest.ReadOnly("bob", "b", "app-st-changelog")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	w.cluster = cluster
+	w.changelog("st", 1, kvRecord(0, "a", "v", 5))
+	c := openKafka(t, cluster, "security.protocol", "SASL_PLAINTEXT", "sasl.mechanism", "PLAIN", "sasl.jaas.config", `x.PlainLoginModule required username="bob" password="b";`)
+	refused(c, "cannot be seen", "WRITE on Topic:app-st-changelog")
+}
+
 func TestTTLRefuses(t *testing.T) {
 	w := newTTLWorld(t)
 	w.changelog("st", 1, kvRecord(0, "a", "v", 5))

@@ -93,10 +93,20 @@ func AccessControl() []kfake.Opt { return []kfake.Opt{kfake.EnableACLs()} }
 // of whom user may describe the topic and its configuration and do nothing
 // else; it needs at least one of Options.Users.
 func DescribeOnly(user, password, topic string) []kfake.Opt {
-	rule := func(o kmsg.ACLOperation) kfake.ACL {
-		return kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: o, Allow: true}
+	return allowed(user, password, topic, kmsg.ACLOperationDescribe, kmsg.ACLOperationDescribeConfigs)
+}
+
+// ReadOnly is DescribeOnly for a user who may read the topic too.
+func ReadOnly(user, password, topic string) []kfake.Opt {
+	return allowed(user, password, topic, kmsg.ACLOperationDescribe, kmsg.ACLOperationDescribeConfigs, kmsg.ACLOperationRead)
+}
+
+func allowed(user, password, topic string, operations ...kmsg.ACLOperation) []kfake.Opt {
+	var rules []kfake.ACL
+	for _, o := range operations {
+		rules = append(rules, kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: o, Allow: true})
 	}
-	return []kfake.Opt{kfake.EnableACLs(), kfake.User("PLAIN", user, password, rule(kmsg.ACLOperationDescribe), rule(kmsg.ACLOperationDescribeConfigs))}
+	return []kfake.Opt{kfake.EnableACLs(), kfake.User("PLAIN", user, password, rules...)}
 }
 
 // Commit stores offsets of a group without members, as an application that
