@@ -56,7 +56,7 @@ func TestTTLDocumentedJava(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sources["Main.java"] = strings.ReplaceAll(documentedMain, "BOOTSTRAP", b.Bootstrap)
+	sources["Main.java"] = strings.ReplaceAll(documentedMain, "@bootstrap@", b.Bootstrap)
 	out, err := worldtest.RunJava(ctx, worldtest.Newest, "Main", sources)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ public class Main {
         TableExpiry.add(builder.table("carts", strings), "carts");
         Properties config = new Properties();
         config.put(StreamsConfig.APPLICATION_ID_CONFIG, "docs");
-        config.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "BOOTSTRAP");
+        config.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "@bootstrap@");
         config.put(StreamsConfig.STATE_DIR_CONFIG, Files.createTempDirectory("docs").toString());
         config.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 100);
         config.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
