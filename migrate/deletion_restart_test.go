@@ -87,7 +87,12 @@ func TestTTLBrokerRestarts(t *testing.T) {
 					t.Fatal(err)
 				}
 				// The broker is gone: the user looks at it, and gives the command again.
-				if <-ended; what != "restarted" {
+				select {
+				case <-ended:
+				case <-ctx.Done():
+					t.Fatal(err)
+				}
+				if what != "restarted" {
 					if err := b.Start(ctx); err != nil {
 						t.Fatal(err)
 					}

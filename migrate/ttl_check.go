@@ -24,10 +24,15 @@ func (r *ttlRun) prepare(ctx context.Context) (err error) {
 		}
 	}
 	for _, s := range r.stores {
+		s.topic = s.TTLStore.topic(o.ApplicationID)
 		if err := s.check(); err != nil {
+			if s.Kind == "" { // a name that is mistyped is told as that
+				if _, err := r.c.Topic(ctx, s.topic); op.KindOf(err) == op.NotFound {
+					return err
+				}
+			}
 			return err
 		}
-		s.topic = s.TTLStore.topic(o.ApplicationID)
 	}
 	if r.plan.ClusterID, err = r.c.ClusterID(ctx); err != nil {
 		return err
@@ -97,4 +102,21 @@ func (r *ttlRun) facts(ctx context.Context, s *ttlStoreRun) error {
 	rest := r.o.Memory - buffers*int64(s.log.fetch) - ttlReserve
 	s.log.memory = max(max(rest, r.o.Memory/4)/int64(len(r.stores)), int64(workers)<<20)
 	return nil
+}
+
+// checkTimes refuses to take all rows because none has a time: that is an
+// expression or a store of times that does not fit.
+func (r *ttlRun) checkTimes(t *ttlTally) error {
+	if !r.o.DeleteUnknown || r.o.Timestamp == nil && r.o.Companion == nil {
+		return nil
+	}
+	var rows, times int64
+	for _, p := range t.parts {
+		rows, times = rows+p.rows, times+p.times
+	}
+	if rows == 0 || times > 0 {
+		return nil
+	}
+	return op.Errorf(op.Precondition, "none of the %d rows has a time (%s): --unknown-timestamps=delete would delete all of them", rows, r.ageFrom()).
+		WithTry("see with --dry-run, and without --unknown-timestamps, what the expression gives; --where true is for all rows")
 }

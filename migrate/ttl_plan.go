@@ -165,6 +165,9 @@ func (r *ttlRun) choose(ctx context.Context) error {
 	sel.out = newTTLOutput(r.rules, keep, r.o.TempDir, r.o.MaxRows)
 	err := sel.run(ctx)
 	if err == nil {
+		err = r.refusal(r.checkTimes(sel.tally))
+	}
+	if err == nil {
 		err = sel.out.finish()
 	}
 	if err != nil {

@@ -241,6 +241,15 @@ func TestTTLTimes(t *testing.T) {
 	if p.Unknown.Missing != 1 {
 		t.Errorf("%+v", p.Unknown)
 	}
+	// An expression that fits no row does not empty the store.
+	o := TTLOptions{OlderThan: 24 * time.Hour, Timestamp: query(".att"), DeleteUnknown: true}
+	if _, err := PlanTTL(t.Context(), w.client, w.fill(o), nil); op.KindOf(err) != op.Precondition || !strings.Contains(err.Error(), "none of the 4 rows has a time") {
+		t.Error(err)
+	}
+	o.DryRun = true
+	if p := w.plan(o); len(p.Refused) != 1 || p.Total.Selected.Rows != 4 {
+		t.Errorf("%+v, %q", p.Total, p.Refused)
+	}
 	cut := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC).UnixMilli()
 	wantKeys(t, w.plan(TTLOptions{Before: &cut, Timestamp: query(`$key | split("|")[1]`)}), "st/0/a|2026-01-01")
 	wantKeys(t, w.plan(TTLOptions{Where: where(`.key | split("|")[1] < "2026-01-03"`)}), "st/0/a|2026-01-01", "st/0/c|2026-01-02")
@@ -483,8 +492,10 @@ func TestTTLRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := plan(kvStore("absent"), nil); op.KindOf(err) != op.NotFound {
-		t.Errorf("absent: %v", err)
+	for _, s := range []TTLStore{kvStore("absent"), {Name: "absent"}} {
+		if err := plan(s, nil); op.KindOf(err) != op.NotFound {
+			t.Errorf("absent: %v", err)
+		}
 	}
 	if err := plan(TTLStore{Name: "lag", Kind: streams.KV, Certain: true}, nil); err != nil {
 		t.Errorf("a kind that is certain: %v", err)
