@@ -22,6 +22,9 @@ type ttlSelection struct {
 	out     *ttlOutput
 	tally   *ttlTally
 	sink    op.Sink
+
+	begun    time.Time
+	throttle op.Throttle
 }
 
 const victimsKept = 4 << 20 // bytes that a worker holds while it waits for its turn
@@ -39,13 +42,13 @@ func (s *ttlSelection) run(ctx context.Context) error {
 	defer stop()
 	var next atomic.Int64
 	var mu sync.Mutex
-	var throttle op.Throttle
+	s.begun = time.Now()
 	var wg sync.WaitGroup
 	s.tally = newTTLTally(s.rules)
 	for range workers {
 		wg.Go(func() {
 			j := &ttlJudge{ttlRules: s.rules, ctx: ctx, tally: newTTLTally(s.rules), matched: make([]*ttlRow, len(s.others))}
-			if err := s.work(ctx, j, &next, turn, &throttle); err != nil {
+			if err := s.work(ctx, j, &next, turn); err != nil {
 				cancel(err)
 			}
 			mu.Lock()
@@ -58,7 +61,7 @@ func (s *ttlSelection) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (s *ttlSelection) work(ctx context.Context, j *ttlJudge, next *atomic.Int64, turn *turn, throttle *op.Throttle) error {
+func (s *ttlSelection) work(ctx context.Context, j *ttlJudge, next *atomic.Int64, turn *turn) error {
 	rd := s.main.reader()
 	defer rd.close()
 	for _, src := range s.others {
@@ -105,7 +108,7 @@ func (s *ttlSelection) work(ctx context.Context, j *ttlJudge, next *atomic.Int64
 			return err
 		}
 		turn.done(unit)
-		s.progress(throttle, unit)
+		s.progress(unit)
 	}
 	if j.orphans {
 		if err := j.others[j.companionAt].rest(j.orphan); err != nil {
@@ -117,11 +120,18 @@ func (s *ttlSelection) work(ctx context.Context, j *ttlJudge, next *atomic.Int64
 }
 
 // progress counts units: they are of about the same size.
-func (s *ttlSelection) progress(throttle *op.Throttle, unit int) {
-	if s.sink == nil || !throttle.Ready(time.Now()) {
+func (s *ttlSelection) progress(unit int) {
+	now := time.Now()
+	if s.sink == nil || !s.throttle.Ready(now) {
 		return
 	}
-	s.sink.Emit(op.Event{Type: op.Progress, Name: "judge", Done: int64(unit + 1), Total: int64(s.main.units()), Unit: "parts"})
+	done, total := int64(unit+1), int64(s.main.units())
+	e := op.Event{Type: op.Progress, Name: "judge", Done: done, Total: total, Unit: "parts"}
+	if spent := now.Sub(s.begun); spent > 0 {
+		e.Rate = float64(done) / spent.Seconds()
+		e.ETA = spent / time.Duration(done) * time.Duration(total-done)
+	}
+	s.sink.Emit(e)
 }
 
 // turn lets workers write one after the other, in the order of units.
