@@ -49,6 +49,9 @@ func (w *tableWriter) deletion(r *migrate.DeletionResult) {
 	default:
 		w.line("\n%s tombstones written (%s), %s read back.", humanCount(r.Tombstones), humanRate(r.Rate, "tombstones"), humanCount(r.Verified))
 	}
+	if c := r.Compacted; c != nil {
+		w.line("Local stores compacted: %s before, %s after.", w.bytes(c.Before.Bytes), w.bytes(c.After.Bytes))
+	}
 	if r.LedgerRemaining != "" {
 		w.line("The run is not finished: give the same command again. It is noted in %s.", printable(r.LedgerRemaining))
 	}
