@@ -193,7 +193,7 @@ func (f *found) kind(st *Store, ev *evidence) {
 			take(streams.TimestampedWindow, "column family %s", timestamps)
 		}
 	case timestamps != "":
-		if named && rule.kind == streams.FKSubscription && ev.fits[streams.FKSubscription] == ev.rows {
+		if named && rule.kind == streams.FKSubscription && (rule.generated || ev.fits[streams.FKSubscription] == ev.rows) {
 			take(streams.FKSubscription, "column family %s, and the name of a foreign-key join's store", timestamps)
 		} else {
 			take(streams.TimestampedKV, "column family %s", timestamps)

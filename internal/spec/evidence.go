@@ -37,6 +37,11 @@ func (e *evidence) row(segmented bool, start int64, family string, key, value []
 		}
 		return
 	}
+	if family == streams.TimestampHeadersFamily {
+		if _, rest, err := streams.SplitHeadersPrefix(value); err == nil {
+			value = rest
+		}
+	}
 	if isSubscriptionRow(key, value) {
 		e.fits[streams.FKSubscription]++
 	}
