@@ -31,10 +31,9 @@ const keyBuffer = 16 << 10
 // keySetWriter fills a KeySet.
 type keySetWriter struct {
 	f   *os.File
-	w   *bufio.Writer
+	buf []byte // not written yet
 	sum *xxh3.Hasher
 	set KeySet
-	n   [binary.MaxVarintLen64]byte // a key's length
 }
 
 // newKeySet begins a file of keys in dir, which exists.
@@ -43,25 +42,30 @@ func newKeySet(dir string) (*keySetWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &keySetWriter{f: f, sum: xxh3.New(), set: KeySet{path: f.Name()}}
-	k.w = bufio.NewWriterSize(io.MultiWriter(f, k.sum), keyBuffer)
-	return k, nil
+	return &keySetWriter{f: f, sum: xxh3.New(), set: KeySet{path: f.Name()}}, nil
 }
 
 // Add appends a key, which is not kept.
 func (k *keySetWriter) Add(key []byte) error {
-	if _, err := k.w.Write(k.n[:binary.PutUvarint(k.n[:], uint64(len(key)))]); err != nil {
-		return err
-	}
+	k.buf = append(binary.AppendUvarint(k.buf, uint64(len(key))), key...)
 	k.set.Keys++
 	k.set.Bytes += int64(len(key))
-	_, err := k.w.Write(key)
+	if len(k.buf) < keyBuffer {
+		return nil
+	}
+	return k.flush()
+}
+
+func (k *keySetWriter) flush() error {
+	_, _ = k.sum.Write(k.buf) // never fails
+	_, err := k.f.Write(k.buf)
+	k.buf = k.buf[:0]
 	return err
 }
 
 // Close ends the file. It is not durable yet.
 func (k *keySetWriter) Close() (*KeySet, error) {
-	err := errors.Join(k.w.Flush(), k.f.Close())
+	err := errors.Join(k.flush(), k.f.Close())
 	if err != nil {
 		_ = os.Remove(k.set.path)
 		return nil, err

@@ -136,10 +136,8 @@ func (r *ttlRun) partition(sel *ttlSelection, id int32) TTLPartition {
 		}
 	}
 	if c := sel.out.parts[id]; c != nil {
-		x.Selected = *c
-	}
-	if list := sel.out.samples[id]; list != nil {
-		for _, row := range list.list {
+		x.Selected = c.TTLSelect
+		for _, row := range c.samples.list {
 			sample := TTLSample{KeyHex: hex.EncodeToString(row.key), Bytes: row.size}
 			if v, err := r.rules.key.decode(row.key); err == nil {
 				sample.Key, err = serde.Plain(v)

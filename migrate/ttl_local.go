@@ -96,6 +96,7 @@ func (r *ttlLocalReader) each(unit int, fn func(*ttlRow) error) error {
 		return fn(&r.row)
 	}
 	var v streams.RowValue
+	r.row.partition = rg.copy.partition
 	_, err = db.EachRow(db.Having(rowFamilies()), rg.keys, false, func(family string, key, value []byte) error {
 		for len(tail) > 0 {
 			c := bytes.Compare(tail[0].key, key)
@@ -117,11 +118,12 @@ func (r *ttlLocalReader) each(unit int, fn func(*ttlRow) error) error {
 		if err := v.Split(r.l.kind, family, value); err != nil {
 			return &op.Error{Kind: op.Corrupt, What: rg.copy.dir, Err: err}
 		}
-		r.row = ttlRow{partition: rg.copy.partition, key: key, time: -1, size: int64(len(key) + len(v.Value)), value: v.Value}
+		row := &r.row // set part by part: this is done for every row
+		row.key, row.value, row.size, row.time = key, v.Value, int64(len(key)+len(v.Value)), -1
 		if v.HasTime {
-			r.row.time = v.Time
+			row.time = v.Time
 		}
-		return fn(&r.row)
+		return fn(row)
 	})
 	for i := range tail {
 		if err != nil {

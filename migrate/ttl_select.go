@@ -183,11 +183,19 @@ type ttlOutput struct {
 	left     int64
 	open     []ttlKeys // by store: the judged one, then the related ones
 	counts   []TTLSelect
-	parts    map[int32]*TTLSelect
+	parts    map[int32]*ttlOutPart
+	last     *ttlOutPart
 	ages     []TTLSelect
-	samples  map[int32]*ttlSamples
 	victim   ttlVictim
 	finished []map[int32]*KeySet
+}
+
+// ttlOutPart is what goes of a partition of the judged store.
+type ttlOutPart struct {
+	partition int32
+	reference int64
+	TTLSelect
+	samples ttlSamples
 }
 
 // ttlKeys is the list of keys that is being written of a store: partitions come
@@ -198,8 +206,8 @@ type ttlKeys struct {
 }
 
 func newTTLOutput(r *ttlRules, keep []bool, dir string, most int64) *ttlOutput {
-	o := &ttlOutput{rules: r, max: most, keep: keep, dir: dir, counts: make([]TTLSelect, 1+len(keep)), open: make([]ttlKeys, 1+len(keep)), parts: map[int32]*TTLSelect{},
-		ages: make([]TTLSelect, len(r.edges)+1), samples: map[int32]*ttlSamples{}}
+	o := &ttlOutput{rules: r, max: most, keep: keep, dir: dir, counts: make([]TTLSelect, 1+len(keep)), open: make([]ttlKeys, 1+len(keep)), parts: map[int32]*ttlOutPart{},
+		ages: make([]TTLSelect, len(r.edges)+1)}
 	for range 1 + len(keep) {
 		o.finished = append(o.finished, map[int32]*KeySet{})
 	}
@@ -283,16 +291,19 @@ func (o *ttlOutput) closeKeys(store int) error {
 
 // count notes a row of the judged store.
 func (o *ttlOutput) count(v *ttlVictim) {
-	p, s := o.parts[v.partition], o.samples[v.partition]
-	if p == nil {
-		p, s = &TTLSelect{}, &ttlSamples{}
-		o.parts[v.partition], o.samples[v.partition] = p, s
+	p := o.last // they come partition by partition
+	if p == nil || p.partition != v.partition {
+		if p = o.parts[v.partition]; p == nil {
+			p = &ttlOutPart{partition: v.partition, reference: o.rules.reference(v.partition)}
+			o.parts[v.partition] = p
+		}
+		o.last = p
 	}
 	p.Rows++
 	p.Bytes += v.size
-	s.add(v)
+	p.samples.add(v)
 	if v.class == timeKnown {
-		a := &o.ages[o.rules.ageRange(o.rules.reference(v.partition)-v.time)]
+		a := &o.ages[o.rules.ageRange(p.reference-v.time)]
 		a.Rows++
 		a.Bytes += v.size
 	}
