@@ -15,6 +15,10 @@ import (
 	"sstool/migrate"
 )
 
+// migrateMemory is where the collector begins to work for memory instead of
+// speed; the program and its libraries come on top.
+const migrateMemory = 192 << 20
+
 // migrateExits are the exit codes of every command that migrates.
 var migrateExits = []exit{
 	{0, "ok"}, {1, "failed, or a copy is not what it should be"}, {2, "wrong flags, or no terminal to ask on without --yes"},
@@ -105,6 +109,10 @@ func (a *app) migration(ctx context.Context, f *migrateFlags, client *kafka.Clie
 	}
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(200))
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		// The table of each partition is garbage once it is compared.
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(migrateMemory))
 	}
 	res, err := plan.Apply(ctx, show.sink)
 	show.flush()

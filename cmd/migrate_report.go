@@ -161,7 +161,9 @@ func renderEnd(w *tableWriter, p migrate.EndPlan) {
 	for _, d := range p.Directories {
 		rows = append(rows, []string{d, verb, "directory"})
 	}
-	w.table([]column{{name: "NAME"}, {name: "STATE"}, {name: "WHY"}}, rows)
+	if len(rows) > 0 {
+		w.table([]column{{name: "NAME"}, {name: "STATE"}, {name: "WHY"}}, rows)
+	}
 	for _, s := range p.Warnings {
 		w.line("warning: %s", printable(s))
 	}

@@ -50,7 +50,16 @@ func ResolveApplication(ctx context.Context, c *kafka.Client, o ApplicationOptio
 	if err != nil {
 		return nil, err
 	}
+	exists := map[string]bool{}
 	for _, t := range all {
+		exists[t.Name] = true
+	}
+	for _, t := range all {
+		// Where the new id begins with the old one, a copy that an earlier run made
+		// is called like a topic of the old application.
+		if rest, ok := strings.CutPrefix(t.Name, o.New+"-"); ok && strings.HasPrefix(o.New, o.Old+"-") && exists[o.Old+"-"+rest] {
+			continue
+		}
 		if o.Topics != nil && !slices.Contains(o.Topics, t.Name) || o.Topics == nil && !streams.IsInternalTopic(o.Old, t.Name) {
 			continue
 		}

@@ -59,6 +59,16 @@ func TestResolveApplication(t *testing.T) {
 	if got, err = ResolveApplication(t.Context(), c, o); err != nil || len(got.Moves) != 2 || len(got.Topics) != 0 {
 		t.Errorf("by the topology: %v, %+v", err, got)
 	}
+	// What an earlier run has copied is not the old application's, whatever the new id.
+	o = ApplicationOptions{Old: "other", New: "other-v2"}
+	for _, topic := range []string{"other-v2-a-changelog", "other-v2-own-changelog"} {
+		if err := cluster.Topic(topic, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err = ResolveApplication(t.Context(), c, o); err != nil || !slices.Equal(names(got), []string{"a other-v2-a-changelog", "v2-own other-v2-v2-own-changelog"}) {
+		t.Errorf("again: %v, %+v", err, names(got))
+	}
 	for _, o := range []ApplicationOptions{{Old: "orders", New: "orders"}, {Old: "or/ders", New: "x"}, {Old: "orders", New: ""}} {
 		if _, err := ResolveApplication(t.Context(), c, o); op.KindOf(err) != op.Usage {
 			t.Errorf("%+v: %v", o, err)

@@ -12,6 +12,7 @@ import (
 	"sstool/internal/kafka"
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
+	"sstool/internal/worldtest"
 )
 
 // rename plans a rename and applies it.
@@ -27,9 +28,8 @@ func (w *world) rename(t *testing.T, o MigrationOptions, names ...NamePair) *Mig
 	return p
 }
 
-// With --with-acls the copy gets the rules of the old topic; abort removes
-// those that the migration made, and no others, also when it was killed after
-// it had made them.
+const oldACLs, newACLs = "app-a-changelog", "app-x-changelog"
+
 func TestACLs(t *testing.T) {
 	k, err := kafkatest.Start(kafkatest.Options{Users: []kafkatest.User{{Mechanism: "PLAIN", Name: "root", Password: "r"}}, Extra: kafkatest.AccessControl()})
 	if err != nil {
@@ -43,8 +43,36 @@ func TestACLs(t *testing.T) {
 	}
 	t.Cleanup(c.Close)
 	w := &world{k, c}
-	const old, new = "app-a-changelog", "app-x-changelog"
-	w.fill(t, old, 1, 50, 1)
+	w.fill(t, oldACLs, 1, 50, 1)
+	copiesACLs(t, c)
+}
+
+// TestACLsReal is the same with Kafka's own authorizer, which knows rules for
+// the beginnings of names as well.
+func TestACLsReal(t *testing.T) {
+	worldtest.Require(t)
+	b := worldtest.StartSecureBroker(t, worldtest.Options{})
+	c, err := kafka.Open(t.Context(), kafka.Config{Bootstrap: []string{b.Bootstrap}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	if _, err := worldtest.Generate(t.Context(), b.Bootstrap, worldtest.GenOptions{Topic: oldACLs, Records: 100}); err != nil {
+		t.Fatal(err)
+	}
+	prefix := kafka.ACL{Topic: "app-", Prefixed: true, Principal: "User:ops", Host: "*", Operation: "READ", Permission: "ALLOW"}
+	if err := c.CreateACLs(t.Context(), []kafka.ACL{prefix}); err != nil {
+		t.Fatal(err)
+	}
+	copiesACLs(t, c)
+}
+
+// With --with-acls the copy gets the rules of the old topic; abort removes
+// those that the migration made, and no others, also when it was killed after
+// it had made them.
+func copiesACLs(t *testing.T, c *kafka.Client) {
+	const old, new = oldACLs, newACLs
+	w := &world{client: c}
 	rule := func(topic, principal, operation string) kafka.ACL {
 		return kafka.ACL{Topic: topic, Principal: principal, Host: "*", Operation: operation, Permission: "ALLOW"}
 	}
@@ -60,12 +88,16 @@ func TestACLs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, a := range all {
-			out = append(out, a.String())
+			if a.Topic == topic {
+				out = append(out, a.String())
+			} else if a.Topic != "*" && !a.Prefixed {
+				t.Errorf("%s has %s", topic, a)
+			}
 		}
 		slices.Sort(out)
 		return out
 	}
-	was := acls(new)
+	was, wasOld := acls(new), acls(old)
 	for _, killed := range []bool{false, true} {
 		p, err := w.plan(t, t.TempDir(), MigrationOptions{WithACLs: true}, NamePair{"a", "x"})
 		if err != nil {
@@ -102,8 +134,8 @@ func TestACLs(t *testing.T) {
 		if got := acls(new); !slices.Equal(got, was) {
 			t.Errorf("after abort the new name has %q, it had %q", got, was)
 		}
-		if got := acls(old); len(got) != 3 {
-			t.Errorf("the old topic has %q", got)
+		if got := acls(old); !slices.Equal(got, wasOld) {
+			t.Errorf("the old topic has %q, it had %q", got, wasOld)
 		}
 	}
 }
@@ -288,4 +320,22 @@ func (*oneDirectory) UndoList(context.Context, *Migration) ([]string, error) {
 
 func (o *oneDirectory) FinishList(context.Context, *Migration) ([]OldDirectory, error) {
 	return []OldDirectory{{Path: "old", Used: o.used}}, nil
+}
+
+// A migration file that somebody has changed makes nothing go but internal
+// topics of its applications.
+func TestMigrationFileNamesInternalTopics(t *testing.T) {
+	const file = `{"format":1,"migration":"rename","id":"m","old_application_id":"app","new_application_id":"app","topics":[{"old":"OLD","new":"NEW"}]}`
+	for _, c := range []struct {
+		old, new string
+		ok       bool
+	}{{"app-a-changelog", "app-b-changelog", true}, {"users", "app-b-changelog", false}, {"app-a-changelog", "other-b-changelog", false}} {
+		_, err := ParseMigration([]byte(strings.NewReplacer("OLD", c.old, "NEW", c.new).Replace(file)))
+		if (err == nil) != c.ok {
+			t.Errorf("%s, %s: %v", c.old, c.new, err)
+		}
+	}
+	if _, err := ReadMigration(t.TempDir()); op.KindOf(err) != op.Usage {
+		t.Errorf("a directory: %v", err)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -157,6 +158,9 @@ func ReadMigration(path string) (*Migration, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, op.Errorf(op.NotFound, "there is no migration file %s", path).WithTry("sstool rename and sstool migrate print its path at their end")
 	}
+	if errors.Is(err, syscall.EISDIR) {
+		return nil, op.Errorf(op.Usage, "%s is a directory, not a migration file", path)
+	}
 	if err != nil {
 		return nil, op.Errorf(op.Failed, "read migration file: %w", err)
 	}
@@ -203,6 +207,9 @@ func (m *Migration) check() error {
 		t := &m.Topics[i]
 		if err := cmp.Or(streams.ValidateTopic(t.Old), streams.ValidateTopic(t.New)); err != nil {
 			return err
+		}
+		if !streams.IsInternalTopic(m.OldApp, t.Old) || !streams.IsInternalTopic(m.NewApp, t.New) {
+			return fmt.Errorf("topics %q and %q are not both internal ones of %q and %q", t.Old, t.New, m.OldApp, m.NewApp)
 		}
 		if seen[t.Old] || t.Old == t.New {
 			return fmt.Errorf("topic %q is moved twice, or onto itself", t.Old)
