@@ -17,7 +17,7 @@ import (
 
 // migrateMemory is where the collector begins to work for memory instead of
 // speed; the program and its libraries come on top.
-const migrateMemory = 192 << 20
+const migrateMemory = 176 << 20
 
 // migrateExits are the exit codes of every command that migrates.
 var migrateExits = []exit{

@@ -91,7 +91,7 @@ func (a *app) migrateTopology(cmd *cobra.Command, f *migrateTopologyFlags, args 
 	if err != nil {
 		return err
 	}
-	m := topologyMoves{app: f.applicationID, old: old, accept: f.accept, exists: map[string]bool{}}
+	m := topologyMoves{app: f.applicationID, old: old, new: new, accept: f.accept, exists: map[string]bool{}}
 	for _, t := range topics {
 		m.exists[t.Name] = true
 	}

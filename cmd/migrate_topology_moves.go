@@ -14,10 +14,10 @@ import (
 // topologyMoves turns the comparison of two topologies into what a migration
 // moves.
 type topologyMoves struct {
-	app    string
-	old    *topology.Topology
-	accept []string
-	exists map[string]bool // topics of the cluster
+	app      string
+	old, new *topology.Topology
+	accept   []string
+	exists   map[string]bool // topics of the cluster
 
 	moves    []migrate.StoreMove
 	topics   []migrate.TopicMove
@@ -53,7 +53,34 @@ func (m *topologyMoves) take(r *topodiff.Result) error {
 		return op.Errorf(op.NotFound, "no store and no internal topic has got another name or another sub-topology: there is nothing to migrate").
 			WithTry("sstool topology diff OLD NEW tells what the change does")
 	}
+	m.meetGlobals()
 	return nil
+}
+
+// meetGlobals says where tasks of one version are where the other one has a
+// global store. From 4.0 on, Kafka Streams opens every task directory at its
+// start with the stores that its own topology has under that number, and dies on
+// a second one with the same global store
+// (StateDirectory.initializeStartupStores).
+func (m *topologyMoves) meetGlobals() {
+	global := func(t *topology.Topology, id int) bool {
+		return slices.ContainsFunc(t.Subtopologies, func(s topology.Subtopology) bool { return s.Global && s.ID == id })
+	}
+	said := map[string]bool{}
+	say := func(format string, id int) {
+		if text := fmt.Sprintf(format, id); !said[text] {
+			said[text] = true
+			m.warn("%s", text)
+		}
+	}
+	for _, x := range m.moves {
+		if x.NewSub != nil && global(m.old, *x.NewSub) {
+			say("sub-topology %d is that of a global store in OLD: once task directories with this number are cloned, Kafka Streams from 4.0 on does not start the old version on this host (sstool migrate abort FILE --state-dir DIR removes them)", *x.NewSub)
+		}
+		if x.OldSub != nil && global(m.new, *x.OldSub) {
+			say("sub-topology %d is that of a global store in NEW: move the task directories with this number out of the application's directory before the new version starts, or Kafka Streams from 4.0 on does not start", *x.OldSub)
+		}
+	}
 }
 
 func (m *topologyMoves) store(it *topodiff.Item, taken map[string]bool) error {
