@@ -381,14 +381,12 @@ func TestDeletionOvertaken(t *testing.T) {
 	o := ledgerIn(t)
 	o.Rate = 400
 	ctx, cancel := context.WithCancel(t.Context())
-	k.AtProduce(func(n int32) error {
-		if n == 3 {
+	d := deletionOf(t, c, testTopic, 1000, func(i int) bool { return i < 900 })
+	r, err := d.Apply(ctx, c, o, func(e op.Event) {
+		if e.Type == op.Progress {
 			cancel()
 		}
-		return nil
 	})
-	d := deletionOf(t, c, testTopic, 1000, func(i int) bool { return i < 900 })
-	r, err := d.Apply(ctx, c, o, nil)
 	optest.WantKind(t, err, op.Declined, "interrupted after", "run it again")
 	if r.LedgerRemaining != o.Ledger || r.Tombstones == 0 {
 		t.Errorf("%+v", r)

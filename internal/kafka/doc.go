@@ -6,7 +6,7 @@
 // there is none (bootstrap.go, dial.go, hints.go), facts about topics, offsets,
 // groups and transactions (topics.go, groups.go, txns.go), the raw reader of one
 // partition (reader.go) and the decoder of record batches (decode.go, codec.go);
-// and what writes: the producer (produce.go, outbatch.go), topics, group offsets
+// and what writes: the producer (produce*.go), topics, group offsets
 // and ACLs (topicadmin.go, groupoffsets.go, acls.go).
 //
 // Not here: what a changelog record means to a store (package streams), and

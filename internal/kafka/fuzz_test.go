@@ -3,6 +3,7 @@ package kafka
 import (
 	"bytes"
 	"encoding/binary"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -93,6 +94,31 @@ func FuzzVarint(f *testing.F) {
 		r := binary.AppendVarint(binary.AppendVarint([]byte{0}, v), v/7)
 		if dt, do, i := deltas(append(r, p...)); zigzag(dt) != v || zigzag(do) != v/7 || i != len(r) {
 			t.Fatalf("%d, %d: %d, %d at %d", v, v/7, zigzag(dt), zigzag(do), i)
+		}
+	})
+}
+
+// A section of headers is read, and written by franz-go, as the decoder reads it.
+func FuzzRecordHeaders(f *testing.F) {
+	f.Add([]byte{4, 2, 'a', 1, 2, 'b', 2, 'x'})
+	f.Add([]byte{0})
+	f.Add([]byte{2, 0, 0})
+	f.Fuzz(func(t *testing.T, section []byte) {
+		if checkHeaders(section) != nil {
+			return
+		}
+		hs := recordHeaders(section)
+		e := binary.AppendVarint(nil, int64(len(hs)))
+		for _, h := range hs {
+			e = append(binary.AppendVarint(e, int64(len(h.Key))), h.Key...)
+			if h.Value == nil {
+				e = binary.AppendVarint(e, -1)
+			} else {
+				e = append(binary.AppendVarint(e, int64(len(h.Value))), h.Value...)
+			}
+		}
+		if err := checkHeaders(e); err != nil || !reflect.DeepEqual(hs, recordHeaders(e)) || len(e) > max(len(section), 1) {
+			t.Fatalf("%x: %v, again %x, %v", section, hs, e, err)
 		}
 	})
 }

@@ -4,28 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
-	"time"
 
 	"sstool/internal/op"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Defaults of ProducerOptions, and the shape of what is sent.
 const (
+	// DefaultProduceBuffer is ProducerOptions.BufferBytes where it is not given.
 	DefaultProduceBuffer = 32 << 20
-	maxBatchBytes        = 1 << 20 // of one batch, header included; less where the topic takes less
-	requestBytes         = 4 << 20 // of one request: one batch of each partition that has one
-	senders              = 4
+
+	defaultBatchBytes = 1 << 20  // where the topic's limit is not to be known
+	maxBatchBytes     = 64 << 20 // well below socket.request.max.bytes of brokers
+	recordOverhead    = 256      // of memory, here and in franz-go
+	recordFrame       = 85       // bytes around key, value and headers of a record that is alone in its batch, at most
+	// unknownRetries is how often brokers may say that they do not know the
+	// topic or that they do not lead its partition: new topics are news to some.
+	unknownRetries = 10
+	// What franz-go counts in nanoseconds ends in the year 2262.
+	maxTimestamp = math.MaxInt64 / 1_000_000
 )
 
 // ProducerOptions say what a Producer writes to and how.
 type ProducerOptions struct {
 	Topic string
-	// BufferBytes bounds all batches that are being filled, waiting or on
-	// their way (DefaultProduceBuffer). A single larger record is taken nevertheless.
+	// BufferBytes bounds all records that the broker has not confirmed
+	// (DefaultProduceBuffer). A single larger record is taken nevertheless.
 	BufferBytes int64
 	Compression string // "" or "none", "gzip", "snappy", "lz4", "zstd"
 	// OnAck hears of every record that all in-sync replicas have, in the order
@@ -46,51 +54,51 @@ type ProduceRecord struct {
 
 // Producer writes records to the partitions that the caller names, with
 // acks=all and idempotent: a retry never writes a record twice, and the order
-// within a partition is the order of Send. There is no transaction: a crash
-// leaves what was written, and nothing open.
+// within a partition is the order of Send, without gaps: behind a record that
+// was refused nothing is written. There is no transaction: a crash leaves what
+// was written, and nothing open.
 //
-// It builds whole batches itself instead of handing single records to
-// franz-go, which takes several times as long. At most one batch of a
-// partition is on its way, which makes the idempotent sequence numbers simple:
-// whatever becomes of a request, the same batch is sent again until the broker
-// has it. A batch is sent when it is full, on Flush, and when the buffer is
-// full; not by time.
+// It is franz-go's producer, with a bound on memory that costs little per
+// record, and with a watch over partitions that take nothing: franz-go would
+// try for ever, as its own limit counts from the record's timestamp, which a
+// copy keeps.
 type Producer struct {
-	c     *Client
-	o     ProducerOptions
-	what  string
-	limit int // bytes of a batch
-
-	ctx    context.Context // of the senders
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-
-	id      int64
-	epoch   int16
+	c       *Client
+	o       ProducerOptions
+	what    string
+	cl      *kgo.Client
 	topicID [16]byte
-	parts   int
+	limit   int // bytes of a batch
 
-	ack sync.Mutex // held while OnAck is told
+	life  context.Context // ends with Close
+	close context.CancelFunc
+	ctx   context.Context // of the records; ends with the first failure: what is not on its way stays here
+	stop  context.CancelFunc
+	wg    sync.WaitGroup
+	first chan failure // for the watch, which finds out more
 
 	mu      sync.Mutex
-	changed *sync.Cond // a batch is ready or done, the producer failed or closes
-	lanes   map[int32]*lane
-	order   []*lane // those of lanes, the one to look at next first
-	held    int64   // bytes of all batches
-	pending int     // batches that are ready or on their way
-	free    []*outBatch
-	unknown int   // how often in a row the metadata did not know the topic
+	changed *sync.Cond
+	lanes   []lane
+	size    int64 // of a chunk
+	free    []*chunk
+	held    int64 // bytes of the records that are not confirmed
+	full    bool  // Send waits until a quarter of the buffer is free
+	failing bool  // err is being found out
 	err     error // the first failure
 }
 
 // lane is one partition.
 type lane struct {
+	sent, done  int64 // records
+	seen, still int64 // of done at the last look, and for how many looks
+	chunk       *chunk
+}
+
+// failure is what became of a record.
+type failure struct {
 	partition int32
-	open      *outBatch   // is being filled
-	ready     []*outBatch // are full, the first to be sent first
-	busy      bool        // the first one is on its way
-	seq       int32       // of the next record that the broker has not confirmed
-	leader    int32       // -1: not known
+	err       error
 }
 
 // OpenProducer looks the topic up and asks for a producer id.
@@ -98,56 +106,75 @@ func (c *Client) OpenProducer(ctx context.Context, o ProducerOptions) (*Producer
 	if o.BufferBytes <= 0 {
 		o.BufferBytes = DefaultProduceBuffer
 	}
-	if _, err := newDeflater(o.Compression); err != nil {
-		return nil, err
+	codecs := map[string]kgo.CompressionCodec{"": kgo.NoCompression(), "none": kgo.NoCompression(), "gzip": kgo.GzipCompression(),
+		"snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression()}
+	codec, ok := codecs[o.Compression]
+	if !ok {
+		return nil, op.Errorf(op.Usage, "unknown compression %q", o.Compression).WithTry("use one of none, gzip, snappy, lz4, zstd")
 	}
 	ti, err := c.Topic(ctx, o.Topic)
 	if err != nil {
 		return nil, err
 	}
-	p := &Producer{c: c, o: o, what: fmt.Sprintf("write to topic %q", o.Topic), topicID: ti.ID, parts: len(ti.Partitions),
-		limit: c.batchLimit(ctx, o.Topic), lanes: map[int32]*lane{}}
+	p := &Producer{c: c, o: o, what: fmt.Sprintf("write to topic %q", o.Topic), topicID: ti.ID, limit: c.batchLimit(ctx, o.Topic),
+		first: make(chan failure, 1), lanes: make([]lane, len(ti.Partitions))}
 	p.changed = sync.NewCond(&p.mu)
-	for _, part := range ti.Partitions {
-		p.lanes[part.Partition] = &lane{partition: part.Partition, leader: part.Leader}
+	p.size = min(max(o.BufferBytes/int64(8*max(len(p.lanes), 1)), recordOverhead), 64<<10)
+	p.life, p.close = context.WithCancel(context.WithoutCancel(ctx)) // only Close ends it
+	p.ctx, p.stop = context.WithCancel(p.life)
+	p.cl, err = kgo.NewClient(append(slices.Clone(c.opts),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.StopProducerOnDataLossDetected(),
+		kgo.ProducerBatchCompression(codec), kgo.ProducerBatchMaxBytes(int32(max(p.limit, 512))), kgo.ProducerLinger(0),
+		kgo.MaxBufferedRecords(math.MaxInt32), // franz-go's own bound costs a goroutine per record
+		kgo.ProduceRequestTimeout(c.set.request), kgo.UnknownTopicRetries(unknownRetries), kgo.WithLogger(refusals{p.stop}))...)
+	if err != nil {
+		p.close()
+		return nil, &op.Error{Kind: op.Failed, What: p.what, Err: err}
 	}
 	if err := p.identify(ctx); err != nil {
+		p.close()
+		p.cl.Close()
 		return nil, err
 	}
-	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx)) // only Close ends it
-	for range senders {
-		p.wg.Go(p.send)
-	}
+	p.wg.Go(p.watch)
 	return p, nil
 }
 
-// batchLimit is the largest batch that the topic takes, as far as the user may
-// know it; a batch that turns out too large is halved.
-func (c *Client) batchLimit(ctx context.Context, topic string) int {
-	limit := maxBatchBytes
-	if conf, err := c.TopicConfig(ctx, topic); err == nil {
-		var n int
-		if _, err := fmt.Sscan(conf["max.message.bytes"], &n); err == nil && n > batchHeader {
-			limit = min(limit, n)
-		}
+// refusals stops a producer right when a broker refuses a batch. franz-go goes
+// on with the records behind it, and tells of the refusal a moment later; its
+// log is the only place that comes before.
+type refusals struct{ stop func() }
+
+// Level is kgo.Logger's.
+func (refusals) Level() kgo.LogLevel { return kgo.LogLevelInfo }
+
+// Log is kgo.Logger's. TestProducerNoGap fails when the text has changed.
+func (r refusals) Log(_ kgo.LogLevel, msg string, _ ...any) {
+	if msg == "batch in a produce request failed" {
+		r.stop()
 	}
-	return limit
 }
 
-// identify asks for the producer id. A topic that is not written yet needs no
-// new epoch: the id is fresh every time.
+// batchLimit is the largest batch that the topic takes, as far as the user may
+// know it.
+func (c *Client) batchLimit(ctx context.Context, topic string) int {
+	conf, err := c.TopicConfig(ctx, topic)
+	if err == nil {
+		var n int
+		if _, err := fmt.Sscan(conf["max.message.bytes"], &n); err == nil && n > batchHeader {
+			return min(n, maxBatchBytes)
+		}
+	}
+	return defaultBatchBytes
+}
+
+// identify asks for the producer id.
 func (p *Producer) identify(ctx context.Context) error {
 	ctx, cancel := p.c.timeout(ctx)
 	defer cancel()
 	for try := 0; ; try++ {
-		req := kmsg.NewPtrInitProducerIDRequest()
-		req.ProducerID, req.ProducerEpoch = -1, -1
-		resp, err := req.RequestWith(ctx, p.c.cl)
+		_, _, err := p.cl.ProducerID(ctx)
 		if err == nil {
-			err = kerr.ErrorForCode(resp.ErrorCode)
-		}
-		if err == nil {
-			p.id, p.epoch = resp.ProducerID, resp.ProducerEpoch
 			return nil
 		}
 		if kerr.IsRetriable(err) {
@@ -155,74 +182,95 @@ func (p *Producer) identify(ctx context.Context) error {
 				continue
 			}
 		}
-		need := topicACL("WRITE", p.o.Topic) // since Kafka 2.8 that will do, on any topic
-		if errors.Is(err, kerr.ClusterAuthorizationFailed) {
-			need = &acl{"IDEMPOTENT_WRITE", "Cluster", "kafka-cluster"}
-		}
-		return p.c.explain(err, p.what+": get a producer id", need)
+		return p.c.explain(err, p.what+": get a producer id", p.writeACL(err))
 	}
 }
 
 // Send takes a record over. It blocks while the buffer is full. The first
 // failure of the producer is returned by every later call.
 func (p *Producer) Send(ctx context.Context, r ProduceRecord) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	l := p.lanes[r.Partition]
-	if l == nil {
-		return op.Errorf(op.Usage, "topic %q has no partition %d", p.o.Topic, r.Partition).WithTry("it has %d", p.parts)
+	if r.Partition < 0 || int(r.Partition) >= len(p.lanes) {
+		return op.Errorf(op.Usage, "topic %q has no partition %d", p.o.Topic, r.Partition).WithTry("it has %d", len(p.lanes))
 	}
-	for {
-		if p.err != nil {
-			return p.err
-		}
-		if l.open != nil && !l.open.fits(&r, p.limit) {
-			p.closeBatch(l)
-		}
-		need := int64(0)
-		if l.open == nil {
-			need = minBatchBuffer
-		} else if need = int64(l.open.growth(&r)); need == 0 {
-			break
-		}
-		if p.held+need <= p.o.BufferBytes || p.held == 0 || l.open == nil && p.takeFree(l) {
-			break
-		}
-		if err := p.room(ctx); err != nil {
-			return err
-		}
+	rec, err := p.take(ctx, &r)
+	if err != nil {
+		return err
 	}
-	if l.open == nil && !p.takeFree(l) {
-		l.open = newOutBatch()
-		p.held += l.open.held()
-	}
-	before := l.open.held()
-	l.open.add(&r, p.o.OnAck != nil)
-	p.held += l.open.held() - before
+	p.cl.Produce(p.ctx, &rec.rec, p.acked)
 	return nil
 }
 
-// takeFree begins a batch in a buffer that is used again.
-func (p *Producer) takeFree(l *lane) bool {
-	n := len(p.free)
-	if n == 0 {
-		return false
+// take copies a record when there is room for it.
+func (p *Producer) take(ctx context.Context, r *ProduceRecord) (*produced, error) {
+	size := int64(len(r.Key) + len(r.Value) + len(r.Headers) + recordOverhead)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		if p.err != nil {
+			return nil, p.err
+		}
+		p.full = p.full || p.held > 0 && p.held+size > p.o.BufferBytes
+		if !p.full && !p.failing {
+			break
+		}
+		if err := p.wait(ctx); err != nil {
+			return nil, err
+		}
 	}
-	l.open, p.free = p.free[n-1], p.free[:n-1]
-	return true
+	if p.err = p.check(r); p.err != nil {
+		p.changed.Broadcast()
+		return nil, p.err
+	}
+	l := &p.lanes[r.Partition]
+	l.sent++
+	p.held += size
+	return p.copyTo(l, r, size), nil
 }
 
-// room waits until some batch is done, having sent off what there is.
-func (p *Producer) room(ctx context.Context) error {
-	if n := len(p.free); n > 0 {
-		p.held -= p.free[n-1].held()
-		p.free = p.free[:n-1]
-		return nil
+// check refuses what franz-go would not write, or would write otherwise.
+func (p *Producer) check(r *ProduceRecord) error {
+	bytes := len(r.Key) + len(r.Value) + len(r.Headers) + recordFrame
+	if bytes > p.limit {
+		return op.Errorf(op.Failed, "%s: a record of partition %d takes %d bytes, more than %d, the topic's max.message.bytes", p.what, r.Partition, bytes, p.limit).
+			WithTry("raise max.message.bytes of the topic, to 64 MiB at most")
 	}
-	for _, l := range p.lanes {
-		p.closeBatch(l)
+	if r.Timestamp > maxTimestamp || r.Timestamp < -maxTimestamp {
+		return op.Errorf(op.Failed, "%s: a record of partition %d has the timestamp %d, which is not in milliseconds or beyond the year 2262", p.what, r.Partition, r.Timestamp)
 	}
-	return p.wait(ctx)
+	if err := checkHeaders(r.Headers); err != nil {
+		return &op.Error{Kind: op.Corrupt, What: fmt.Sprintf("%s: partition %d", p.what, r.Partition), Err: err}
+	}
+	return nil
+}
+
+// acked hears from franz-go what became of a record, one after the other.
+func (p *Producer) acked(r *kgo.Record, err error) {
+	rec := r.Context.(*produced)
+	if err == nil && r.Offset < 0 {
+		err = kerr.DuplicateSequenceNumber // the broker has it, and does not know where
+	}
+	if err == nil && p.o.OnAck != nil {
+		p.o.OnAck(r.Partition, r.Offset, rec.tag)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := &p.lanes[r.Partition]
+	l.done++
+	p.held -= rec.size
+	p.release(l, rec)
+	if p.full && p.held <= p.o.BufferBytes-p.o.BufferBytes/4 {
+		p.full = false
+		p.changed.Broadcast()
+	}
+	if p.held == 0 {
+		p.changed.Broadcast()
+	}
+	// What is cancelled follows from the first failure, or from Close.
+	if err != nil && !p.failing && !errors.Is(err, context.Canceled) && !errors.Is(err, kgo.ErrClientClosed) {
+		p.failing = true
+		p.stop()
+		p.first <- failure{r.Partition, err}
+	}
 }
 
 // wait until something has changed.
@@ -243,28 +291,25 @@ func (p *Producer) wait(ctx context.Context) error {
 	return nil
 }
 
-// closeBatch hands the lane's open batch to the senders.
-func (p *Producer) closeBatch(l *lane) {
-	if l.open == nil || l.open.count == 0 {
-		return
+// Flush waits until the brokers have everything.
+func (p *Producer) Flush(ctx context.Context) error {
+	if err := p.settled(ctx); err != nil {
+		return err
 	}
-	l.ready = append(l.ready, l.open)
-	l.open = nil
-	if len(l.ready) == 1 {
-		p.order = append(p.order, l)
+	// Brokers before Kafka 4.1 are told the topic's name only.
+	_, err := p.topic(ctx)
+	if op.KindOf(err) != op.Precondition { // it may just not answer
+		return nil
 	}
-	p.pending++
-	p.changed.Broadcast()
+	p.fail(err)
+	return err
 }
 
-// Flush sends everything and waits until the brokers have it.
-func (p *Producer) Flush(ctx context.Context) error {
+// settled waits until all that was sent is confirmed.
+func (p *Producer) settled(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, l := range p.lanes {
-		p.closeBatch(l)
-	}
-	for p.err == nil && p.pending > 0 {
+	for p.err == nil && (p.held > 0 || p.failing) {
 		if err := p.wait(ctx); err != nil {
 			return err
 		}
@@ -274,9 +319,15 @@ func (p *Producer) Flush(ctx context.Context) error {
 
 // Close ends the producer. What was not flushed may be written or not.
 func (p *Producer) Close() {
-	p.cancel()
+	p.close()
 	p.fail(op.Errorf(op.Failed, "%s: the producer is closed", p.what))
+	p.cl.Close()
 	p.wg.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.held > 0 { // OnAck is not called any more behind it
+		p.changed.Wait()
+	}
 }
 
 // fail notes the first failure.
@@ -288,6 +339,3 @@ func (p *Producer) fail(err error) {
 	}
 	p.changed.Broadcast()
 }
-
-// stall is how long a batch may be tried.
-func (p *Producer) stall() time.Duration { return p.c.set.delivery }
