@@ -31,7 +31,7 @@ func TestTTLPlanWorld(t *testing.T) {
 		h := worldtest.Streams(t, v)
 		for _, p := range worldtest.Profiles() {
 			for _, eos := range []bool{false, true} {
-				if !p.Supports(v) || !full && (!slices.Contains([]string{"papi", "papi-h", "tjoin"}, p.Name) || eos != (p.Name == "papi")) {
+				if !p.Supports(v) || !full && (!slices.Contains([]string{"papi", "papi-h", "tjoin", "tjoin-headers"}, p.Name) || eos != (p.Name == "papi")) {
 					continue
 				}
 				name := v + "/" + p.Name + map[bool]string{true: "-eos"}[eos]
