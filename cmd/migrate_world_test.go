@@ -315,7 +315,7 @@ func (w *moved) finish() {
 	if got.code != 0 {
 		w.fail("finish: code %d\n%s%s", got.code, got.out, got.err)
 	}
-	if left, err := filepath.Glob(filepath.Join(w.v1.Dir(), "*_*")); w.v1.ID != w.v2.ID && (err != nil || len(left) > 0) {
+	if left, err := filepath.Glob(filepath.Join(w.v1.Dir(), "*_[02]")); w.v1.ID != w.v2.ID && (err != nil || len(left) > 0) {
 		w.fail("finished, and there is %v, %v", left, err)
 	}
 }

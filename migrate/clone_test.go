@@ -272,9 +272,15 @@ func cloneFixture(t *testing.T, app, newApp string) {
 	if now, err := c.UndoList(ctx, m); err != nil || slices.Contains(now, used) || len(now) != len(made)-1 {
 		t.Errorf("undo would remove %v, %v", now, err)
 	}
+	if err := os.MkdirAll(filepath.Join(app, "77_0"), 0o755); err != nil { // of a task without a store
+		t.Fatal(err)
+	}
 	removed, err := c.Finish(ctx, m, nil)
 	if err != nil || !slices.Equal(removed, list) {
 		t.Errorf("finish removed %v, %v", removed, err)
+	}
+	if newApp != filepath.Base(app) && files.Exists(app) {
+		t.Errorf("the old application's directory is left: %v", slices.Sorted(maps.Keys(contentOf(t, app))))
 	}
 	for _, path := range list {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {

@@ -231,7 +231,7 @@ func (c *cloner) Finish(ctx context.Context, m *Migration, _ op.Sink) ([]string,
 	trash := filepath.Join(c.stateDir, ownName, "trash-"+m.ID)
 	for _, t := range j.Tasks {
 		dir := filepath.Join(c.app(m.OldApp), t.From)
-		if err := t.dropOldLines(dir); err != nil {
+		if err := t.dropOldLines(dir, m); err != nil {
 			return removed, err
 		}
 		for _, s := range t.Stores {
@@ -264,22 +264,29 @@ func (c *cloner) Finish(ctx context.Context, m *Migration, _ op.Sink) ([]string,
 }
 
 // dropOldLines takes the lines of stores that are gone out of the old
-// .checkpoint.
-func (t *clonedTask) dropOldLines(taskDir string) error {
+// .checkpoint. A line that stays where its store has gone would be taken for an
+// empty store that is up to date.
+func (t *clonedTask) dropOldLines(taskDir string, m *Migration) error {
 	path := filepath.Join(taskDir, streams.CheckpointFile)
 	if !files.Exists(path) {
 		return nil
 	}
+	shared := t.From == t.To && m.OldApp == m.NewApp // the clone has the same line for its source topic
+	gone := func(s clonedStore, topic string) bool {
+		return s.OldTopic != "" && s.OldTopic == topic ||
+			!shared && slices.ContainsFunc(s.Offsets, func(o CloneOffset) bool { return o.Home == homeFile && o.Topic == topic })
+	}
 	return editCheckpoint(path, func(c streams.Checkpoint) {
 		for tp := range c {
-			if slices.ContainsFunc(t.Stores, func(s clonedStore) bool { return s.OldTopic != "" && s.OldTopic == tp.Topic }) {
+			if slices.ContainsFunc(t.Stores, func(s clonedStore) bool { return gone(s, tp.Topic) }) {
 				delete(c, tp)
 			}
 		}
 	})
 }
 
-// removeOldApp removes the old application's directory when no task is left.
+// removeOldApp removes the old application's directory when no task is left but
+// such as never had a store.
 func (c *cloner) removeOldApp(m *Migration) error {
 	es, err := os.ReadDir(c.app(m.OldApp))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -288,10 +295,18 @@ func (c *cloner) removeOldApp(m *Migration) error {
 	if err != nil {
 		return err
 	}
+	empty := true
 	for _, e := range es {
-		if e.Name() != streams.LockFile && e.Name() != streams.ProcessFile {
-			return nil
+		path := filepath.Join(c.app(m.OldApp), e.Name())
+		if _, err := streams.ParseTaskID(e.Name()); err == nil {
+			if err := removeBare(path); err != nil {
+				return err
+			}
 		}
+		empty = empty && (e.Name() == streams.LockFile || e.Name() == streams.ProcessFile || !files.Exists(path))
+	}
+	if !empty {
+		return nil
 	}
 	return os.RemoveAll(c.app(m.OldApp))
 }
