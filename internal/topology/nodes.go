@@ -62,6 +62,10 @@ func (p *parser) edges(number int, s string) {
 		if len(list) == 1 && list[0] == "none" {
 			list = nil
 		}
+		if kind := p.node.Kind; len(list) > 0 && (kind == Sink && arrow == "-->" || kind == Source && arrow == "<--") {
+			p.cutOff(number, "%s %q has %q", kind, p.node.Name, strings.TrimSpace(arrow+names))
+			continue
+		}
 		if arrow == "-->" {
 			p.node.Next, p.node.NextLine, p.next = join(p.node.Next, list), number, true
 		} else {

@@ -178,6 +178,8 @@ func TestErrors(t *testing.T) {
 		"half an arrow":  {"Topologies:\n   Sub-topology: 0\n    Source: a (topics: [t])\n      --> b,", "line 4: \"--> b,\" names no node"},
 		"end missing":    {"Topologies:\n   Sub-topology: 0\n    Source: a (topics: [t])\n      --> b", "line 4: \"a\" --> \"b\", and no line says what \"b\" is"},
 		"no arrow back":  {"Sub-topology: 0\nSource: a (topics: [t])\n--> b, c\nProcessor: b (stores: [])\n--> none\n<-- a\nProcessor: c (stores: [])\n--> none\n", "line 7: \"c\" has no <-- line"},
+		"behind a sink":  {"Sub-topology: 0\nSource: a (topics: [t])\n--> b, c\nSink: b (topic: u)\n<-- a\n--> c\n", "line 6: sink \"b\" has \"--> c\""},
+		"above a source": {"Sub-topology: 0\nSource: a (topics: [t])\n--> none\n<-- b\n", "line 4: source \"a\" has \"<-- b\""},
 		"arrow alone":    {"Sub-topology: 0\n--> b\n", "line 2: an arrow below no node"},
 		"other place":    {"Sub-topology: 0\nSource: a (topics: [t])\n--> b\nSub-topology: 1\nSource: b (topics: [u])\n--> none\n", "line 3: \"a\" of sub-topology 0 --> \"b\", which is in sub-topology 1"},
 		"node twice":     {"Sub-topology: 0\nSource: a (topics: [t])\n--> none\nSource: a (topics: [u])\n--> none\n", "line 4: \"a\" is there already, in line 2"},
