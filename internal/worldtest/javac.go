@@ -11,7 +11,7 @@ import (
 
 // RunJava compiles sources, by file name, against a version of Kafka Streams,
 // runs a class of them and returns what it prints. A warning is an error.
-func RunJava(ctx context.Context, version, class string, sources map[string]string) (string, error) {
+func RunJava(ctx context.Context, version, class string, sources map[string]string, mainArgs ...string) (string, error) {
 	dir, err := os.MkdirTemp("", "sstool-javac-")
 	if err != nil {
 		return "", err
@@ -21,7 +21,7 @@ func RunJava(ctx context.Context, version, class string, sources map[string]stri
 	if err != nil {
 		return "", err
 	}
-	return runCommand(ctx, exec.Command("java", "-XX:TieredStopAtLevel=1", "-cp", cp, class))
+	return runCommand(ctx, exec.Command("java", append([]string{"-XX:TieredStopAtLevel=1", "-cp", cp, class}, mainArgs...)...))
 }
 
 // CompileJava compiles sources into a directory. With the class path their
