@@ -34,7 +34,9 @@ func (a *app) lintFacts(ctx context.Context, f *lintFlags, client *kafka.Client,
 		return op.Errorf(op.Usage, "--sample-keys reads topics of a cluster").WithTry("--bootstrap-server HOST:PORT")
 	}
 	if f.stateDir != "" && (a.given["state-dir"] || a.given["context"]) {
-		return f.lookOnDisk(ctx, o)
+		var err error
+		o.Dirs, err = storesOnDisk(ctx, f.stateDir)
+		return err
 	}
 	return nil
 }
@@ -161,25 +163,25 @@ func lintTopics(inputs []lint.Input) (internal, sources []string) {
 	return slices.Compact(internal), slices.Compact(sources)
 }
 
-// lookOnDisk collects the stores of the applications below the state directory.
-func (f *lintFlags) lookOnDisk(ctx context.Context, o *lint.Options) error {
-	tree, err := inspect.Find(ctx, f.stateDir)
+// storesOnDisk are the stores of the applications below a state directory.
+func storesOnDisk(ctx context.Context, stateDir string) ([]lint.Dir, error) {
+	tree, err := inspect.Find(ctx, stateDir)
 	if err != nil && op.KindOf(err) != op.NotFound {
-		return err
+		return nil, err
 	}
-	o.Dirs = []lint.Dir{}
+	out := []lint.Dir{}
 	if err != nil {
-		if _, gone := os.Stat(f.stateDir); gone != nil {
-			return op.Errorf(op.NotFound, "--state-dir: %w", gone)
+		if _, gone := os.Stat(stateDir); gone != nil {
+			return nil, op.Errorf(op.NotFound, "--state-dir: %w", gone)
 		}
-		return nil // nothing in it yet
+		return out, nil // nothing in it yet
 	}
 	for _, s := range tree.Stores() {
 		d := lint.Dir{AppID: s.Task.App.ID, Topology: s.Task.Topology, Task: s.Task.Name, Subtopology: -1, Global: s.Task.Global(), Name: s.Name, Segmented: s.Segmented, Path: s.Dir}
 		if s.Task.ID != nil {
 			d.Subtopology = s.Task.ID.Subtopology
 		}
-		o.Dirs = append(o.Dirs, d)
+		out = append(out, d)
 	}
-	return nil
+	return out, nil
 }

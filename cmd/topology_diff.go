@@ -1,13 +1,16 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sstool/inspect/topodiff"
 	"sstool/internal/op"
+	"sstool/internal/topology"
 )
 
 const topologyDiffLong = `Compares two versions of an application's topology, OLD as it runs and NEW as it
@@ -19,6 +22,8 @@ The two are matched by structure, never by generated numbers. Exit code 3 means
 that state or records in flight would be lost; --accept NAME says that a loss is
 meant. With an application id (--application-id, or APP=FILE) the topics are named
 in full. FILE is the text of Topology#describe(); - is stdin.
+
+With --state-dir the directories of this host are listed that NEW does not open.
 
 With a cluster on the command line (--bootstrap-server, --command-config, --context)
 the partition counts are those of its topics. OLD may be left out then: it is what
@@ -34,7 +39,7 @@ const topologyDiffExample = `  sstool topology diff deployed.txt built.txt --app
 // topologyDiffFlags are the flags of sstool topology diff.
 type topologyDiffFlags struct {
 	kafka                     kafkaFlags
-	appID                     string
+	appID, stateDir           string
 	fromLog                   bool
 	partitions, oldPartitions string
 	optimization              choiceValue
@@ -65,6 +70,7 @@ func newTopologyDiff(a *app) *cobra.Command {
 		fs.StringVar(&f.oldPartitions, "old-topic-partitions", "", "`FILE` of the same form for OLD (default the same counts)")
 		f.optimization.choices = []string{"all", "none"}
 		fs.Var(&f.optimization, "topology-optimization", "topology.optimization of the application: `all` or none; with all, source topics are changelogs")
+		fs.StringVar(&f.stateDir, "state-dir", "", "state.dir `DIR` of this host: its directories that NEW does not open are listed")
 		f.kafka.register(cmd)
 	})
 	section(cmd, "The outcome", func(fs *pflag.FlagSet) {
@@ -96,7 +102,7 @@ func (a *app) topologyDiff(cmd *cobra.Command, f *topologyDiffFlags, args []stri
 	if err := f.twoTopologies(args, cluster); err != nil {
 		return err
 	}
-	o := topodiff.Options{Optimized: f.optimization.value == "all", Accept: f.accept, Rename: renameCommand(cmd.Root())}
+	o := topodiff.Options{Optimized: f.optimization.value == "all", Accept: f.accept}
 	var err error
 	if o.OldPartitions, o.NewPartitions, err = f.partitionCounts(); err != nil {
 		return err
@@ -104,6 +110,11 @@ func (a *app) topologyDiff(cmd *cobra.Command, f *topologyDiffFlags, args []stri
 	texts, err := a.topologyTexts(cmd, args, f.appID, f.fromLog)
 	if err != nil {
 		return err
+	}
+	if f.stateDir != "" && (a.given["state-dir"] || a.given["context"]) {
+		if o.Dirs, err = dirsOf(cmd.Context(), f.stateDir, texts[0]); err != nil {
+			return err
+		}
 	}
 	if cluster {
 		if texts, err = a.diffCluster(cmd, f, texts, &o); err != nil {
@@ -126,6 +137,24 @@ func (a *app) topologyDiff(cmd *cobra.Command, f *topologyDiffFlags, args []stri
 		return err
 	}
 	return op.Errorf(op.Problems, "%s", lossText(c.Losses))
+}
+
+// dirsOf are the stores on disk, of all applications.
+func dirsOf(ctx context.Context, stateDir string, m *topology.Model) ([]topodiff.Dir, error) {
+	if err := checkDir("--state-dir", stateDir); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(m.Topologies, func(t topology.Topology) bool { return t.ApplicationID == "" }) {
+		return nil, op.Errorf(op.Usage, "whose directories of --state-dir are meant?").WithTry("--application-id ID")
+	}
+	found, err := storesOnDisk(ctx, stateDir)
+	var out []topodiff.Dir
+	for _, d := range found {
+		if d.Global || d.Subtopology >= 0 {
+			out = append(out, topodiff.Dir{App: d.AppID, Topology: d.Topology, Store: d.Name, Path: d.Path, Subtopology: d.Subtopology})
+		}
+	}
+	return out, err
 }
 
 // partitionCounts reads the files with partition counts.
@@ -151,17 +180,6 @@ func (f *topologyDiffFlags) partitionCounts() (old, new map[string]int, err erro
 		old, err = read(f.oldPartitions)
 	}
 	return old, new, err
-}
-
-// renameCommand is the command that moves state to a new name, if this sstool
-// has one.
-func renameCommand(root *cobra.Command) string {
-	for _, path := range [][]string{{"rename"}, {"migrate", "rename"}} {
-		if c, _, err := root.Find(path); err == nil && c.Name() == "rename" {
-			return c.CommandPath()
-		}
-	}
-	return ""
 }
 
 func lossText(n int) string {

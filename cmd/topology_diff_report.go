@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sstool/inspect/topodiff"
@@ -113,6 +114,9 @@ func (w *tableWriter) diffItem(r *topodiff.Result, x diffItem) {
 	for _, e := range x.Effects {
 		w.wrapped(head, e.Text)
 	}
+	for _, dir := range w.some(x.Directories) {
+		w.line("%snot opened by NEW: %s", head, printable(dir))
+	}
 	lead := "fix: "
 	for _, f := range x.Fixes {
 		if f.Call != "" {
@@ -123,6 +127,15 @@ func (w *tableWriter) diffItem(r *topodiff.Result, x diffItem) {
 		}
 		lead = "or:  "
 	}
+}
+
+// some are names, few of many unless the report is wide.
+func (w *tableWriter) some(names []string) []string {
+	const few = 4
+	if w.format == formatWide || len(names) <= few {
+		return names
+	}
+	return append(slices.Clone(names[:few]), fmt.Sprintf("and %d more", len(names)-few))
 }
 
 // diffKept sums up what stays as it is; wide names it.

@@ -22,6 +22,7 @@ func Diff(ctx context.Context, old, new *topology.Topology, o Options) (*Result,
 	d.newNames = prefix{o.NewApp, new.Name}
 	d.oldParts, d.newParts = d.partitions()
 	d.stores()
+	d.directories()
 	d.topics()
 	d.subtopologies()
 	d.nodes()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sstool/internal/streams"
 	"sstool/internal/topology"
 )
 
@@ -15,10 +16,24 @@ func (d *differ) keepStore(it *Item, v, w *vertex) {
 	call, text := keepingStore(v)
 	it.fix("name", call, text)
 	switch {
-	case d.o.Rename != "":
-		it.fix("rename", d.o.Rename, fmt.Sprintf("moves the state from %s to %s", v.name, w.name))
+	case d.newNames.topology == "" && streams.ValidateTopic(v.name) == nil && streams.ValidateTopic(w.name) == nil:
+		d.carry(it, v, w)
 	case call == "":
 		it.fix("reset", "", "reset needed: start with an empty store, or process the input again")
+	}
+}
+
+// carry adds the way to take a store's rows to its new name. Both names may be
+// pasted into a shell.
+func (d *differ) carry(it *Item, v, w *vertex) {
+	switch {
+	case it.Has(StateTakenOver):
+		it.fix("name", "", "give it a name that no store of the old version has: sstool rename moves its rows there")
+	case it.Moved:
+		it.fix("rename", "sstool migrate topology OLD NEW --application-id "+d.newNames.orID(),
+			"moves the rows and the directories, with those of all that is renamed or moved")
+	default:
+		it.fix("rename", fmt.Sprintf("sstool rename %s %s --application-id %s", v.name, w.name, d.newNames.orID()), "moves the rows to the new name")
 	}
 }
 
@@ -128,10 +143,6 @@ func (d *differ) drain(it *Item, v *vertex) {
 
 // replay adds how to be ready for a replay that nothing avoids.
 func (d *differ) replay(it *Item, w *vertex) {
-	app := "ID"
-	if d.newNames.known() {
-		app = d.newNames.app
-	}
-	it.fix("replay", fmt.Sprintf("sstool restore --measure --bootstrap-server HOST:PORT --application-id %s --store %s", app, w.name),
+	it.fix("replay", fmt.Sprintf("sstool restore --measure --bootstrap-server HOST:PORT --application-id %s --store %s", d.newNames.orID(), w.name),
 		fmt.Sprintf("tells how long the replay takes, nothing is lost; sstool restore --into with --subtopology %d builds the directories before the start", w.sub))
 }

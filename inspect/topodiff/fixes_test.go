@@ -2,7 +2,6 @@ package topodiff
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -108,22 +107,27 @@ func TestKeepingTopics(t *testing.T) {
 	}
 }
 
-// TestRenameCommand: a command that moves state is offered when there is one,
-// and only then.
+// TestRenameCommand: the command that carries the rows is whole, and never one
+// that is refused.
 func TestRenameCommand(t *testing.T) {
-	old, new := chains("in "+s0+" a["+state+"0000000001]"), chains("in "+s0+" a["+state+"0000000002]")
-	kinds := func(o Options) []string {
-		var out []string
-		for _, f := range diff(t, old, new, o).Stores[0].Fixes {
-			out = append(out, f.Kind)
+	one, two, three := state+"0000000001", state+"0000000002", state+"0000000003"
+	second := strings.Replace(chains("in KSTREAM-SOURCE-0000000005 a["+two+"]"), "Topologies:\n   Sub-topology: 0", "  Sub-topology: 1", 1)
+	for name, c := range map[string]struct{ old, new, want string }{
+		"renamed":    {chains("in " + s0 + " a[" + one + "]"), chains("in " + s0 + " a[" + two + "]"), "sstool rename " + one + " " + two + " --application-id app"},
+		"taken over": {chains("in "+s0+" a["+one+"]", "on "+s0+" b["+two+"]"), chains("in "+s0+" a["+two+"]", "on "+s0+" b["+three+"]"), ""},
+		"moved":      {chains("in " + s0 + " a[" + one + "]"), chains("an "+s0+" c") + second, "sstool migrate topology OLD NEW --application-id app"},
+		"odd name":   {chains("in " + s0 + " a[x;y]"), chains("in " + s0 + " a[" + two + "]"), ""},
+	} {
+		r := diff(t, c.old, c.new, Options{OldApp: "app"})
+		got := ""
+		for _, f := range r.Stores[0].Fixes {
+			if f.Kind == "rename" {
+				got = f.Call
+			}
 		}
-		return out
-	}
-	if got := kinds(Options{}); !slices.Equal(got, []string{"name"}) {
-		t.Errorf("without: %v", got)
-	}
-	if got := kinds(Options{Rename: "sstool rename"}); !slices.Equal(got, []string{"name", "rename"}) {
-		t.Errorf("with: %v", got)
+		if r.Stores[0].Change != Renamed || got != c.want {
+			t.Errorf("%s: %q, want %q\n%s", name, got, c.want, short(r))
+		}
 	}
 }
 

@@ -25,6 +25,14 @@ func (p prefix) full(topic string) string {
 	return p.orAny() + "-" + topic
 }
 
+// orID is the application id in a command.
+func (p prefix) orID() string {
+	if p.app == "" {
+		return "ID"
+	}
+	return p.app
+}
+
 func (p prefix) orAny() string {
 	if p.app == "" {
 		return anyApp

@@ -10,8 +10,8 @@ type Options struct {
 	// topics and changelogs, too, when they are there.
 	OldPartitions, NewPartitions map[string]int
 
+	Dirs      []Dir    // the stores on this host
 	Optimized bool     // topology.optimization reuses source topics as changelogs
-	Rename    string   // the command that moves state to a new name; "" there is none
 	Accept    []string // stores and topics, by their old names, whose loss is meant
 }
 
@@ -105,6 +105,8 @@ type Item struct {
 	Accepted  bool      `json:"accepted"`   // a loss that is meant
 	Effects   []Effect  `json:"effects"`
 	Fixes     []Fix     `json:"fixes"`
+	// Directories are a store's on this host that the new version does not open.
+	Directories []string `json:"directories"`
 }
 
 // Instance is a store or topic in one version.
