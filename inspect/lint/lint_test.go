@@ -314,3 +314,30 @@ func BenchmarkLint5000(b *testing.B) {
 		lint(b, Options{Inputs: []Input{in}})
 	}
 }
+
+// TestManyGenerated: thousands of generated stores behind one topic, one behind
+// the other; to name them all took time by the square of their number.
+func TestManyGenerated(t *testing.T) {
+	const stores = 20_000
+	var text strings.Builder
+	text.WriteString("Topologies:\n   Sub-topology: 0\n    Source: p0 (topics: [in])\n      --> p1\n")
+	for i := 1; i <= stores; i++ {
+		next := fmt.Sprintf("p%d", i+1)
+		if i == stores {
+			next = "none"
+		}
+		fmt.Fprintf(&text, "    Processor: p%d (stores: [KSTREAM-AGGREGATE-STATE-STORE-%010d])\n      --> %s\n      <-- p%d\n", i, i, next, i-1)
+	}
+	start := time.Now()
+	res := lint(t, Options{Inputs: []Input{input(t, "app", text.String())}})
+	if took := time.Since(start); took > 20*time.Second { // minutes, before
+		t.Errorf("took %s", took)
+	}
+	names := map[string]bool{}
+	for _, p := range res.Fixes[0].Pins {
+		names[p.NewName] = true
+	}
+	if len(names) != stores {
+		t.Errorf("%d names for %d stores", len(names), stores)
+	}
+}

@@ -22,14 +22,16 @@ func (v *view) suggest(prefixes []string) {
 	for _, f := range v.topics {
 		taken[f.name] = f.internal()
 	}
+	tried := map[string]int{}
 	for _, c := range v.causes {
 		root := legalName(v.describe(c))
 		if len(prefixes) == 1 && !strings.HasPrefix(root, prefixes[0]) {
 			root = prefixes[0] + root
 		}
 		c.root = root
-		for n := 2; c.clashes(taken); n++ {
-			c.root = fmt.Sprintf("%s-%d", root, n)
+		for c.clashes(taken) {
+			tried[root]++
+			c.root = fmt.Sprintf("%s-%d", root, tried[root]+1)
 		}
 		taken[c.root] = true
 		for _, it := range c.items {

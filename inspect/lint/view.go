@@ -197,11 +197,12 @@ func (v *view) forward(n *topology.Node, fn func(*topology.Node) (stop bool)) {
 }
 
 // upstream are the user's topics, at most want, whose records reach the node,
-// the nearest first.
+// the nearest first. What is far gives no name that says anything.
 func (v *view) upstream(n *topology.Node, want int) []string {
+	const far = 200
 	var out []string
 	seen := map[string]bool{n.Name: true}
-	for queue := []*topology.Node{n}; len(queue) > 0 && len(out) < want; queue = queue[1:] {
+	for queue := []*topology.Node{n}; len(queue) > 0 && len(out) < want && len(seen) < far; queue = queue[1:] {
 		at := queue[0]
 		from := at.Prev
 		for _, name := range at.Topics {
