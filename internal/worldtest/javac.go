@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 )
 
 // RunJava compiles sources, by file name, against a version of Kafka Streams,
@@ -44,4 +45,32 @@ func CompileJava(ctx context.Context, version, dir string, sources map[string]st
 		return "", fmt.Errorf("javac: %w: %s", err, strings.ReplaceAll(string(out), dir+string(filepath.Separator), ""))
 	}
 	return classes + string(filepath.ListSeparator) + cp, nil
+}
+
+// SamePrint compares what a class prints with a file: by the newest version, in
+// the whole matrix by all. UPDATE_GOLDEN=1 rewrites the file, by the newest.
+func SamePrint(t *testing.T, class, source, file string, mainArgs ...string) {
+	t.Helper()
+	versions := []string{Newest}
+	if os.Getenv("SSTOOL_MATRIX") == "full" {
+		versions = Versions()
+	}
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range versions {
+		out, err := RunJava(t.Context(), v, class, map[string]string{class + ".java": string(text)}, mainArgs...)
+		if err != nil {
+			t.Fatalf("Kafka Streams %s: %v", v, err)
+		}
+		if os.Getenv("UPDATE_GOLDEN") != "" && v == Newest {
+			if err := os.WriteFile(file, []byte(out), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(file); err != nil || string(want) != out {
+			t.Errorf("%s is not what Kafka Streams %s prints: %v\n%s", file, v, err, out)
+		}
+	}
 }

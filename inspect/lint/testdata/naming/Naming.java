@@ -9,7 +9,7 @@ import org.apache.kafka.streams.state.Stores;
 
 /**
  * Prints, for each call that names something, the topology without it and with it: what naming renumbers.
- * java -cp 'kafka-streams-4.4.0.jar:its dependencies' Naming.java > naming.txt
+ * Run by TestRealNaming, which compares with naming.txt.
  */
 class Naming {
     static final Serde<String> S = Serdes.String();

@@ -6,7 +6,7 @@ import org.apache.kafka.streams.kstream.*;
 import org.apache.kafka.streams.state.Stores;
 
 /**
- * Compiled and run against kafka-streams 4.4.0: java -cp ... Shapes base > base.txt
+ * Run by TestRealShapes, which compares each shape with its file: Shapes base, base.txt.
  *
  * Prints the description of an application that keeps state in every way the
  * DSL has, without names: as it is ("base"), with a filter at its begin
