@@ -123,9 +123,12 @@ func newLint(a *app) *cobra.Command {
 
 // lint is the command: texts and facts → findings → one of their faces.
 func (a *app) lint(cmd *cobra.Command, f *lintFlags, args []string) error {
-	// The command is over before garbage counts: a topology of 5,000 nodes makes 9 MB.
-	if percent := debug.SetGCPercent(800); !a.io.Exits { // to set it back begins a collection
-		defer debug.SetGCPercent(percent)
+	// The command is over before garbage counts: a topology of 5,000 nodes makes
+	// 9 MB. A text that is made to be large must not make a gigabyte.
+	percent, limit := debug.SetGCPercent(800), debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(limit, 256<<20))
+	if !a.io.Exits { // to set it back begins a collection
+		defer func() { debug.SetGCPercent(percent); debug.SetMemoryLimit(limit) }()
 	}
 	warn := func(text string) { a.warn(cmd, text) }
 	o, err := a.lintOptions(cmd.Context(), f, args, warn)
@@ -140,7 +143,7 @@ func (a *app) lint(cmd *cobra.Command, f *lintFlags, args []string) error {
 		return writeBaseline(f.writeBaseline, res, warn)
 	}
 	if n := len(res.Gone); n > 0 {
-		warn(fmt.Sprintf("%d findings of %s are gone: --write-baseline %s drops them", n, f.baseline, f.baseline))
+		warn(fmt.Sprintf("%s: findings that are gone: %d; --write-baseline %s drops them", f.baseline, n, f.baseline))
 	}
 	if err := a.emitLint(f, res); err != nil {
 		return err
@@ -265,6 +268,6 @@ func writeBaseline(path string, res *lint.Result, say func(string)) error {
 	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
 		return op.Errorf(op.Failed, "write baseline: %w", err)
 	}
-	say(fmt.Sprintf("%d findings accepted in %s", len(b.Findings), path))
+	say(fmt.Sprintf("%s: findings accepted: %d", path, len(b.Findings)))
 	return nil
 }

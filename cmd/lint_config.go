@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -52,9 +53,14 @@ func (l *lintConfigs) load(file string) (*lint.Config, error) {
 	if c, ok := l.found[file]; ok {
 		return c, nil
 	}
-	b, err := os.ReadFile(file)
+	f, err := openText("lint configuration", file)
 	if err != nil {
-		return nil, op.Errorf(op.Usage, "lint configuration: %w", err)
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return nil, op.Errorf(op.Failed, "lint configuration: %w", err)
 	}
 	c, err := parseLintConfig(relative(file), b)
 	if err != nil {

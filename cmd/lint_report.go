@@ -27,6 +27,9 @@ func renderLint(w *tableWriter, res lint.Result) {
 		}
 	}
 	for _, l := range res.Fixes {
+		if len(res.Findings) == 0 && !notes {
+			break // all is accepted
+		}
 		if shown > 0 {
 			w.line("")
 		}
