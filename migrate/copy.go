@@ -148,6 +148,11 @@ func (k *copying) settle(well bool) error {
 	return nil
 }
 
+// twice: producers are idempotent, but a broker that reads its log again forgets
+// those whose newest record is older than producer.id.expiration.ms, a day, by
+// its timestamp (ProducerStateManager.isProducerExpired); copied records are.
+const twice = "a broker that died amid the copy took records twice"
+
 // acked notes a confirmed record. The copy has no gaps and no other writer, so
 // its place is known beforehand.
 func (k *copying) acked(partition int32, offset, _ int64) {
@@ -155,8 +160,8 @@ func (k *copying) acked(partition int32, offset, _ int64) {
 	pc.mu.Lock()
 	defer pc.mu.Unlock()
 	if offset != pc.acked {
-		pc.err = cmp.Or(pc.err, error(op.Errorf(op.Precondition, "record %d of the copy %s-%d was written at offset %d: somebody else writes to it", pc.acked, k.topic.New, partition, offset).
-			WithTry("stop what writes there; sstool migrate abort FILE removes the copy")))
+		pc.err = cmp.Or(pc.err, error(op.Errorf(op.Precondition, "record %d of the copy %s-%d was written at offset %d: somebody else writes to it, or "+twice, pc.acked, k.topic.New, partition, offset).
+			WithTry("stop what writes there; sstool migrate abort FILE removes the copy; nothing old was changed. Then run it again")))
 		return
 	}
 	pc.acked++

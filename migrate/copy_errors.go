@@ -16,7 +16,7 @@ func (k *copying) damaged(p *CopiedPartition, format string, args ...any) error 
 
 // strange says that a copy under way holds something else than the old topic.
 func (k *copying) strange(p *CopiedPartition) error {
-	return op.Errorf(op.Precondition, "the copy %s-%d holds records that %s has not (any more): the application has written to it, or a cleaner has removed them there since the copy was interrupted", k.topic.New, p.Partition, k.topic.Old).
+	return op.Errorf(op.Precondition, "the copy %s-%d holds records that %s has not (any more): the application has written to it, or a cleaner has removed them there since the copy was interrupted, or "+twice, k.topic.New, p.Partition, k.topic.Old).
 		WithTry("sstool migrate abort FILE removes the copy; nothing old was changed. Then run it again")
 }
 
