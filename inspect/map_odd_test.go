@@ -201,6 +201,31 @@ func TestOffsetsInBothHomes(t *testing.T) {
 	}
 }
 
+// TestYoungStoresAreNotUnlogged: while all of an application is in its memory,
+// its offsets families are empty, and nothing follows from that.
+func TestYoungStoresAreNotUnlogged(t *testing.T) {
+	closed := int64(0)
+	for _, tt := range []struct {
+		name   string
+		facts  dbFacts
+		logged bool
+	}{
+		{"empty", dbFacts{offsets: map[streams.TopicPartition]int64{}}, true},
+		{"closed once, without an offset", dbFacts{offsets: map[streams.TopicPartition]int64{}, status: &closed}, false},
+	} {
+		task := &Task{Name: "0_0", ID: &streams.TaskID{}, App: &App{ID: "orders"}}
+		s := &Store{Name: "totals", Dir: "d", Task: task, Databases: []Database{{Dir: "d"}}}
+		task.Stores = []*Store{s}
+		told := map[*Store]toldStore{}
+		if err := tellTopology("orders", []*Task{task}, map[factKey]*dbFacts{{"d", ""}: &tt.facts}, map[*Task]*taskOffsets{task: {}}, told); err != nil {
+			t.Fatal(err)
+		}
+		if got := told[s].Unlogged == ""; got != tt.logged {
+			t.Errorf("%s: not logged: %q", tt.name, told[s].Unlogged)
+		}
+	}
+}
+
 // TestUnreadableStore: a database nobody may read is told, and the rest too.
 func TestUnreadableStore(t *testing.T) {
 	if os.Geteuid() == 0 {

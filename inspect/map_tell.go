@@ -116,7 +116,8 @@ func see(seen *spec.Seen, s *Store, facts map[factKey]*dbFacts, files *taskOffse
 	}
 	for _, d := range s.Databases {
 		f := facts[factKey{d.Dir, d.Only}]
-		seen.Offsets = seen.Offsets || f.offsets != nil
+		// An empty family says nothing: of a young application all is in memory.
+		seen.Offsets = seen.Offsets || len(f.offsets) > 0 || f.status != nil || f.position != nil
 		for tp := range f.offsets {
 			if !slices.Contains(seen.Topics, tp.Topic) {
 				seen.Topics = append(seen.Topics, tp.Topic)

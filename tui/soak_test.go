@@ -49,17 +49,7 @@ func TestSoak(t *testing.T) {
 	keys := []string{"down", "up", "enter", "enter", "esc", "1", "2", "3", "4", "5", "6", "7", "8", "d", "esc", "esc", "s", "S", "?", "esc", "y", "esc", "pgdown", "home", "ctrl+r"}
 	rng := rand.New(rand.NewPCG(7, 7))
 	file := filepath.Join(app, "0_0", "rocksdb", "plain-kv", "000999.sst")
-	type gauge struct {
-		heap             uint64
-		goroutines, open int
-	}
-	read := func() gauge {
-		runtime.GC()
-		var ms runtime.MemStats
-		runtime.ReadMemStats(&ms)
-		return gauge{ms.HeapAlloc, runtime.NumGoroutine(), openFiles(t)}
-	}
-	var early gauge
+	var early soakGauge
 	begun := time.Now()
 	for n := 0; time.Since(begun) < length; n++ {
 		select {
@@ -82,16 +72,34 @@ func TestSoak(t *testing.T) {
 			_ = c.ProduceAll(d.m.ctx, topic, kafkatest.Record{Key: []byte("k"), Value: []byte("v"), Timestamp: time.Now().UnixMilli()})
 		}
 		if early.heap == 0 && time.Since(begun) > length/4 {
-			early = read()
+			early = readGauge(t)
 		}
 		if len(d.m.stack) == 1 {
 			d.keys("enter")
 		}
 	}
-	late := read()
+	readGauge(t).holds(t, early)
+	d.m.feed.stop()
+}
+
+// soakGauge is what must not grow.
+type soakGauge struct {
+	heap             uint64
+	goroutines, open int
+}
+
+func readGauge(t *testing.T) soakGauge {
+	runtime.GC()
+	var ms runtime.MemStats
+	runtime.ReadMemStats(&ms)
+	return soakGauge{ms.HeapAlloc, runtime.NumGoroutine(), openFiles(t)}
+}
+
+// holds compares with what it was after a quarter of the time.
+func (late soakGauge) holds(t *testing.T, early soakGauge) {
+	t.Helper()
 	t.Logf("after a quarter: %+v; at the end: %+v", early, late)
 	if late.heap > early.heap+early.heap/4+8<<20 || late.goroutines > early.goroutines+10 || late.open > early.open+10 {
 		t.Errorf("it grows: after a quarter %+v, at the end %+v", early, late)
 	}
-	d.m.feed.stop()
 }

@@ -133,7 +133,8 @@ type found struct {
 	subs       map[int][]string // sub-topology: task directories
 	dbs        []database
 	topics     map[string]bool // from its own offsets family or checkpoint file
-	offsets    bool            // databases have an offsets family
+	offsets    bool            // databases have an offsets family that says something
+	family     bool            // databases have one
 	checkpoint bool            // a task of it has a .checkpoint file
 	logged     bool            // its own changelog was seen
 	topic      string          // resolved: not the usual changelog
@@ -281,8 +282,9 @@ func (d *dirScan) database(f *found, path string, start int64) error {
 			db.families = append(db.families, fam.Name)
 			continue
 		}
-		f.offsets = true
+		f.family = true
 		err := lsm.Rows(path, fam.Name, func(key, _ []byte) error {
+			f.offsets = true
 			if tp, ok := streams.ParseOffsetsKey(key); ok {
 				f.topics[tp.Topic] = true
 			}
@@ -296,7 +298,7 @@ func (d *dirScan) database(f *found, path string, start int64) error {
 	if d.library == "" {
 		if o, err := lsm.ReadOptions(path); err == nil {
 			d.library = "written by RocksDB " + o.RocksDBVersion
-			if f.offsets {
+			if f.family {
 				d.library += " with an offsets family: Kafka 4.3 or later"
 			}
 		}

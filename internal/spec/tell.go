@@ -15,9 +15,9 @@ type Seen struct {
 	Tasks     []streams.TaskID // empty for a global store
 	Databases []SeenDatabase
 	Topics    []string // changelogs in its own offsets family or checkpoint file
-	// Offsets says that its databases have an offsets family, Checkpoint that a
-	// task of it has a .checkpoint file: where neither names a topic for it, it
-	// has none.
+	// Offsets says that its databases have an offsets family with a row,
+	// Checkpoint that a task of it has a .checkpoint file: where neither names a
+	// topic for it, it has none.
 	Offsets, Checkpoint bool
 }
 
