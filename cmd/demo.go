@@ -71,6 +71,11 @@ func (a *app) demo(ctx context.Context, f *demoFlags) (err error) {
 		return op.Errorf(op.Failed, "this sstool was built without RocksDB (CGO_ENABLED=0), which the demo restores into").
 			WithTry("make build")
 	}
+	if f.tui {
+		if code, done := a.guarded(); done {
+			return endedWith(code)
+		}
+	}
 	if f.keep && f.listen == "" {
 		f.listen = demoAddress
 	}

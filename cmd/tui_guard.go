@@ -34,6 +34,7 @@ func (a *app) guarded() (code int, done bool) {
 		return 0, false
 	}
 	child := exec.Command(exe, a.args...)
+	child.Args[0] = os.Args[0] // a program of several names goes by it
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 	child.Env = append(os.Environ(), guardEnv+"=1")
 	child.SysProcAttr = endWithParent()

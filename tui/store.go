@@ -83,7 +83,7 @@ func (p *place) storeLine(m *Model) line {
 func (m *Model) held(s *inspect.MapStore) string {
 	for _, a := range m.apps(s.App) {
 		if a.Lock.Held != nil && *a.Lock.Held {
-			return "the application runs: what is in its memory is not seen"
+			return "running: its memory is not seen"
 		}
 	}
 	return ""

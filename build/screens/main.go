@@ -9,10 +9,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
+
+	"sstool/internal/termtest"
 )
 
 // shot is a screen: the keys that lead to it from the one before, what it must
@@ -27,7 +27,7 @@ type shot struct {
 // tour is the way through the dashboard of sstool demo --tui.
 func tour() []shot {
 	return []shot{
-		{nil, "account-payment-total", "", false},
+		{nil, "order-dedup", "", false},
 		{[]string{"=wait"}, "lag ", "stores", true},
 		{[]string{"Enter"}, "overview", "overview", false},
 		{[]string{"2"}, "sorted run", "levels", false},
@@ -47,41 +47,12 @@ func tour() []shot {
 	}
 }
 
-type terminal struct {
-	socket string
-}
-
-func (t *terminal) tmux(args ...string) (string, error) {
-	out, err := exec.Command("tmux", append([]string{"-f", "/dev/null", "-L", t.socket}, args...)...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("tmux %s: %w: %s", strings.Join(args, " "), err, out)
-	}
-	return string(out), nil
-}
-
-// until waits for the screen to show want.
-func (t *terminal) until(want string) error {
-	last := ""
-	for range 600 {
-		s, err := t.tmux("capture-pane", "-p")
-		if err != nil {
-			return err
-		}
-		if last = s; strings.Contains(s, want) {
-			return nil
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	return fmt.Errorf("the screen never shows %q:\n%s", want, last)
-}
-
 func drive(sstool, out string, w, h int, records string) error {
-	t := &terminal{fmt.Sprintf("sstool-screens-%d-%d", os.Getpid(), w)}
-	command := fmt.Sprintf("env LANG=C.UTF-8 TERM=tmux-256color COLORTERM=truecolor %s demo --tui --records %s", sstool, records)
-	if _, err := t.tmux("new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h), command); err != nil {
+	t, err := termtest.Start(w, h, fmt.Sprintf("%s demo --tui --records %s", sstool, records))
+	if err != nil {
 		return err
 	}
-	defer func() { _, _ = t.tmux("kill-server") }()
+	defer t.Close()
 	for _, s := range tour() {
 		for _, k := range s.keys {
 			if k == "=wait" { // until something came in
@@ -92,12 +63,12 @@ func drive(sstool, out string, w, h int, records string) error {
 				time.Sleep(2 * time.Second)
 				continue
 			}
-			if _, err := t.tmux("send-keys", k); err != nil {
+			if err := t.Press(k); err != nil {
 				return err
 			}
 			time.Sleep(200 * time.Millisecond)
 		}
-		if err := t.until(s.want); err != nil {
+		if err := t.Until(s.want); err != nil {
 			return err
 		}
 		time.Sleep(300 * time.Millisecond)
@@ -105,7 +76,7 @@ func drive(sstool, out string, w, h int, records string) error {
 			continue
 		}
 		name := fmt.Sprintf("%s-%dx%d", s.name, w, h)
-		text, err := t.tmux("capture-pane", "-p")
+		text, err := t.Text()
 		if err != nil {
 			return err
 		}
@@ -113,7 +84,7 @@ func drive(sstool, out string, w, h int, records string) error {
 			return err
 		}
 		if s.svg {
-			colours, err := t.tmux("capture-pane", "-p", "-e")
+			colours, err := t.Colours()
 			if err != nil {
 				return err
 			}
@@ -122,8 +93,7 @@ func drive(sstool, out string, w, h int, records string) error {
 			}
 		}
 	}
-	_, err := t.tmux("send-keys", "Escape", "q")
-	return err
+	return t.Press("Escape", "q")
 }
 
 func main() {

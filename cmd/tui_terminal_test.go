@@ -1,0 +1,176 @@
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sstool/internal/lsm/lsmtest"
+	"sstool/internal/termtest"
+)
+
+// terminal runs this test binary as sstool in a real terminal. When it has
+// ended, the terminal says how it finds itself.
+func terminal(t *testing.T, w, h int, args string) *termtest.Terminal {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	script := fmt.Sprintf("export HOME=%s XDG_STATE_HOME= XDG_CONFIG_HOME=; (exec -a sstool %s %s); echo code $?, $(stty -a | grep -o -w -e '-\\?icanon' -e '-\\?echo'); sleep 60", dir, exe, args)
+	file := filepath.Join(dir, "run")
+	if err := os.WriteFile(file, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return termtest.Open(t, w, h, "bash "+file)
+}
+
+// steps are carried out one after the other.
+func steps(t *testing.T, list ...error) {
+	t.Helper()
+	for _, err := range list {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRealTerminal: mouse, clipboard and sizes, in a terminal that has them.
+func TestRealTerminal(t *testing.T) {
+	_, app := lsmtest.Unpack(t, "4.0.2-opt-alos")
+	x := terminal(t, 80, 24, "tui "+filepath.Dir(app))
+	steps(t, x.Until("src-tbl"))
+	text, err := x.Text()
+	steps(t, err)
+	rows := strings.Split(text, "\n")[4:]
+	cursor := func(row int) { // its line has a background
+		t.Helper()
+		var screen string
+		for range 100 {
+			screen, err = x.Colours()
+			steps(t, err)
+			lines := strings.Split(screen, "\n")[4:]
+			if strings.Contains(lines[row], "48;") && strings.Contains(lines[row], strings.Fields(rows[row])[1]) {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Fatalf("the cursor is not on row %d:\n%s", row, screen)
+	}
+	steps(t, x.Click(5, 4+2))
+	cursor(2)
+	steps(t, x.Wheel(true))
+	cursor(3)
+	steps(t, x.Wheel(false), x.Press("y"), x.Until("as JSON"), x.Press("c"), x.Until("command line copied"))
+	copied, err := x.Clipboard()
+	steps(t, err)
+	if !strings.HasPrefix(copied, "sstool inspect "+filepath.Dir(app)) {
+		t.Errorf("the clipboard has %q", copied)
+	}
+	steps(t, x.Click(5, 4+2), x.Until("overview"), x.Click(14, 2), x.Until("sorted run"), x.Press("Escape"))
+
+	steps(t, x.Resize(200, 50), x.Until("column family:")) // the pane beside the table
+	steps(t, x.Resize(30, 8), x.Until("needs 40×10"), x.Resize(1, 1), x.Resize(2, 1), x.Resize(400, 100), x.Until("column family:"))
+	for i := range 60 { // faster than it draws
+		steps(t, x.Resize(20+i*5, 5+i))
+	}
+	steps(t, x.Resize(80, 24), x.Until("Enter open"))
+	steps(t, x.Press("q"), x.Until("code 0, icanon echo"))
+	plainTerminal(t, x)
+}
+
+// plainTerminal holds that the terminal is as it was before.
+func plainTerminal(t *testing.T, x *termtest.Terminal) {
+	t.Helper()
+	for name, want := range map[string]string{"alternate_on": "0", "mouse_any_flag": "0", "cursor_flag": "1"} {
+		if got, err := x.State(name); err != nil || got != want {
+			t.Errorf("%s is %s, %v; want %s", name, got, err, want)
+		}
+	}
+}
+
+// TestTerminalIsRestored: whatever ends the dashboard, the terminal is as it
+// was, and the exit code says how it went.
+func TestTerminalIsRestored(t *testing.T) {
+	_, app := lsmtest.Unpack(t, "4.0.2-opt-alos")
+	for _, tt := range []struct {
+		signal syscall.Signal
+		guard  bool // else the process that draws
+		want   string
+	}{
+		{syscall.SIGKILL, false, "code 1,"},
+		{syscall.SIGQUIT, false, "code 1,"}, // the Go runtime ends as after a panic
+		{syscall.SIGTERM, false, "code 130,"},
+		{syscall.SIGTERM, true, "code 130,"},
+		{syscall.SIGHUP, true, "code 130,"},
+		{syscall.SIGKILL, true, "code 137,"},
+	} {
+		t.Run(fmt.Sprintf("%v guard=%v", tt.signal, tt.guard), func(t *testing.T) {
+			x := terminal(t, 80, 24, "tui "+filepath.Dir(app))
+			steps(t, x.Until("src-tbl"))
+			if on, err := x.State("alternate_on"); err != nil || on != "1" {
+				t.Fatalf("alternate screen %s, %v", on, err)
+			}
+			shell, err := x.State("pane_pid")
+			steps(t, err)
+			pid := child(t, shell)
+			if !tt.guard {
+				pid = child(t, pid)
+			}
+			n, err := strconv.Atoi(pid)
+			steps(t, err, syscall.Kill(n, tt.signal), x.Until(tt.want))
+			if tt.guard && tt.signal == syscall.SIGKILL { // the drawing process ends a moment later
+				for range 100 {
+					if on, _ := x.State("alternate_on"); on == "0" {
+						break
+					}
+					time.Sleep(50 * time.Millisecond)
+				}
+			} else {
+				steps(t, x.Until("icanon echo"))
+			}
+			plainTerminal(t, x)
+			if tt.want == "code 1," {
+				steps(t, x.Until("ended abnormally"))
+			}
+		})
+	}
+}
+
+// child is the only child of a process.
+func child(t *testing.T, pid string) string {
+	t.Helper()
+	lists, err := filepath.Glob("/proc/" + pid + "/task/*/children")
+	if err != nil || len(lists) == 0 {
+		t.Skip("processes are not told here")
+	}
+	var fields []string
+	for _, file := range lists {
+		list, _ := os.ReadFile(file) // a thread may be gone
+		fields = append(fields, strings.Fields(string(list))...)
+	}
+	if len(fields) != 1 {
+		t.Fatalf("process %s has children %v", pid, fields)
+	}
+	return fields[0]
+}
+
+// TestDemoIsGuarded: the dashboard on the demo's data has the same guard.
+func TestDemoIsGuarded(t *testing.T) {
+	if rocksVersion() == "" {
+		t.Skip("built without RocksDB")
+	}
+	x := terminal(t, 80, 24, "demo --tui --records 1000")
+	steps(t, x.Until("order-dedup"))
+	shell, err := x.State("pane_pid")
+	steps(t, err)
+	n, err := strconv.Atoi(child(t, child(t, shell)))
+	steps(t, err, syscall.Kill(n, syscall.SIGKILL), x.Until("ended abnormally"), x.Until("code 1, icanon echo"))
+	plainTerminal(t, x)
+}
