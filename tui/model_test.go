@@ -1,12 +1,15 @@
 package tui
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+
+	"sstool/internal/op"
 )
 
 func typeOf(v any) string { return fmt.Sprintf("%T", v) }
@@ -168,4 +171,42 @@ func TestEverySize(t *testing.T) {
 			t.Fatalf("after %v", open)
 		}
 	}
+}
+
+// TestFold: what is folded loses nothing, and no line is wider than the screen,
+// a space at its end included.
+func TestFold(t *testing.T) {
+	long := "compare orders-renamed-changelog with orders-account-payment-total-changelog: all records, and the tables they make"
+	for _, l := range []line{text(long), {{text: "warning: ", tone: warn}, {text: long}}, text("    " + long), text("label:  " + long), text(strings.Repeat("wörter ", 40))} {
+		for w := 8; w < 140; w++ {
+			var words []string
+			for _, got := range fold(l, w) {
+				if got.width() > w {
+					t.Fatalf("%q is %d wide, at %d", got.bare(), got.width(), w)
+				}
+				words = append(words, strings.Fields(got.bare())...)
+			}
+			if got, want := strings.Join(words, ""), strings.Join(strings.Fields(l.bare()), ""); got != want {
+				t.Fatalf("at %d: %q, want %q", w, got, want)
+			}
+		}
+	}
+}
+
+// TestReportsAreReadableAt80Columns: prose is folded, and tables scroll as far
+// as they go.
+func TestReportsAreReadableAt80Columns(t *testing.T) {
+	d := fixture(t, "4.0.2-opt-alos")
+	d.m.jobs.noTick = true
+	d.m.o.Actions = scripted(false, "", func(context.Context, op.Sink) error { return nil })
+	d.keys("a", "1", "y")
+	j := d.m.jobs.list[0]
+	j.report = "STORE  " + strings.Repeat("COLUMN  ", 12) + "LAST\n\nComplete. " + strings.Repeat("Start the application on the new names; ", 4) + "the end."
+	d.m.rebuild()
+	d.has("the end.")
+	for range 50 {
+		d.keys("right")
+	}
+	d.has("LAST")
+	d.keys("home").has("STORE  COLUMN")
 }

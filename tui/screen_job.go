@@ -63,7 +63,12 @@ func (s *jobScreen) build(m *Model, _ *frame) {
 	if !j.running && j.report != "" {
 		out = append(out, nil)
 		for _, l := range strings.Split(strings.TrimRight(j.report, "\n"), "\n") {
-			out = append(out, text(" "+safe(l)))
+			l := text(" " + safe(l))
+			if prose := !strings.Contains(strings.TrimSpace(l.bare()), "  "); prose {
+				out = append(out, fold(l, m.w)...)
+				continue
+			}
+			out = append(out, l) // of a table: it scrolls sideways
 		}
 		out = append(out, nil, toned(dim, " "+strings.Repeat(m.theme.glyphs.rule, 20)))
 	}

@@ -140,7 +140,11 @@ func (b *textBody) do(action string, h int) bool {
 	case doLeft:
 		b.left = max(0, b.left-8)
 	case doRight:
-		b.left += 8
+		widest := 0
+		for _, l := range b.layout(b.at) {
+			widest = max(widest, l.width())
+		}
+		b.left = min(b.left+8, max(0, widest-8))
 	default:
 		return false
 	}
@@ -169,6 +173,9 @@ func fold(l line, w int) []line {
 	var cur line
 	n, fresh := 0, true
 	flush := func() {
+		if last := len(cur) - 1; !fresh { // a space at the end may be one too many
+			cur[last].text = strings.TrimRight(cur[last].text, " ")
+		}
 		out = append(out, cur)
 		cur, n, fresh = line{{text: strings.Repeat(" ", indent)}}, indent, true
 	}
@@ -196,7 +203,8 @@ func fold(l line, w int) []line {
 			}
 		}
 	}
-	return append(out, cur)
+	flush()
+	return out
 }
 
 // breakAt is the beginning of a word that fits into room, up to a separator of
