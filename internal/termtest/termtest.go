@@ -56,12 +56,12 @@ func (t *Terminal) tmux(args ...string) (string, error) {
 
 // Press presses keys as tmux names them: a, Enter, Escape, C-r.
 func (t *Terminal) Press(keys ...string) error {
-	for i, k := range keys {
-		if i > 0 {
-			time.Sleep(100 * time.Millisecond) // Escape and a key are not Alt and the key
-		}
+	for _, k := range keys {
 		if _, err := t.tmux("send-keys", k); err != nil {
 			return err
+		}
+		if k == "Escape" {
+			time.Sleep(150 * time.Millisecond) // with the next key it would be Alt and that key
 		}
 	}
 	return nil
