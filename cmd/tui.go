@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sstool/inspect/lint"
 	"sstool/internal/kafka"
 	"sstool/internal/op"
 	"sstool/internal/topology"
@@ -176,8 +177,31 @@ func (a *app) tuiContext(f *tuiFlags, args []string) (tui.Context, error) {
 		for _, m := range models {
 			c.Topologies = append(c.Topologies, *m)
 		}
+		c.LintFacts = func(ctx context.Context, client *kafka.Client, o *lint.Options) ([]string, error) {
+			return lintAs(ctx, f.topology, client, o)
+		}
 	}
 	return c, nil
+}
+
+// lintAs adds what sstool lint would to topologies that were read from args.
+func lintAs(ctx context.Context, args []string, client *kafka.Client, o *lint.Options) (warned []string, err error) {
+	configs := lintConfigs{found: map[string]*lint.Config{}}
+	for i := range o.Inputs {
+		src, err := topology.ParseArgument(args[i])
+		if err != nil {
+			return nil, err
+		}
+		if o.Inputs[i].Config, err = configs.of(src.Path); err != nil {
+			return nil, err
+		}
+	}
+	if client == nil {
+		return nil, nil
+	}
+	var f lintFlags
+	err = f.askCluster(ctx, client, o, func(text string) { warned = append(warned, text) })
+	return warned, err
 }
 
 // connectTo adds the cluster of the flags, if they name one.

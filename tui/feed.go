@@ -71,6 +71,14 @@ func (c *connection) get(ctx context.Context) (*kafka.Client, error) {
 	return c.client, c.err
 }
 
+// connection is that of the feed, or one without a cluster.
+func (m *Model) connection() *connection {
+	if m.feed == nil {
+		return &connection{}
+	}
+	return m.feed.conn
+}
+
 func (c *connection) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"sstool/inspect/lint"
 	"sstool/internal/kafka"
 	"sstool/internal/topology"
 )
@@ -52,6 +53,10 @@ type Context struct {
 	Topologies []topology.Model
 	// TopologyArgs are the files it comes from, for command lines.
 	TopologyArgs []string
+	// LintFacts adds to what is judged what sstool lint would: the configuration
+	// of each text, and with a client the facts of the cluster. It says what could
+	// not be asked. nil: nothing is added.
+	LintFacts func(ctx context.Context, client *kafka.Client, o *lint.Options) (warned []string, err error)
 }
 
 func (o *Options) now() time.Time {

@@ -99,7 +99,7 @@ func (s *changelogsScreen) fetch(m *Model) func(context.Context) (any, error) {
 			apps = append(apps, a.ID)
 		}
 	}
-	conn := m.feed.conn
+	conn := m.connection()
 	return func(ctx context.Context) (any, error) {
 		client, err := conn.get(ctx)
 		if err != nil {

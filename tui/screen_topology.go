@@ -155,11 +155,22 @@ func newLintScreen() *lintScreen {
 func (s *lintScreen) crumb() string   { return "lint" }
 func (s *lintScreen) body() component { return s.t }
 func (s *lintScreen) summary(_ *Model, f *frame) line {
-	res, ok := f.data.(*lint.Result)
+	d, ok := f.data.(*linted)
 	if !ok {
 		return nil
 	}
-	return line{}.add(bad, plural(res.Counts.Errors, "error")).add(dim, ", ").add(warn, plural(res.Counts.Warnings, "warning")).add(dim, fmt.Sprintf(", %s, %s not checked: no facts", plural(res.Counts.Infos, "note"), plural(len(res.Unchecked), "rule")))
+	n := d.res.Counts
+	out := line{}.add(bad, plural(n.Errors, "error")).add(dim, ", ").add(warn, plural(n.Warnings, "warning")).add(dim, ", "+plural(n.Infos, "note"))
+	if n.Suppressed > 0 {
+		out = out.add(dim, ", "+human.Count(int64(n.Suppressed))+" accepted")
+	}
+	if len(d.res.Unchecked) > 0 {
+		out = out.add(dim, ", "+plural(len(d.res.Unchecked), "rule")+" not checked: no facts")
+	}
+	if len(d.warned) > 0 {
+		out = out.add(warn, "; "+safe(strings.Join(d.warned, "; ")))
+	}
+	return out
 }
 
 func (s *lintScreen) mark(m *Model) string {
@@ -186,7 +197,32 @@ func (s *lintScreen) fetch(m *Model) func(context.Context) (any, error) {
 			}
 		}
 	}
-	return func(ctx context.Context) (any, error) { return orNil(lint.Lint(ctx, o)) }
+	c, conn := m.context(), m.connection()
+	return func(ctx context.Context) (any, error) {
+		var d linted
+		if c.LintFacts != nil {
+			client, err := conn.get(ctx)
+			if c.Connect != nil && err != nil {
+				d.warned = append(d.warned, "not compared with the cluster: "+err.Error())
+			}
+			more, err := c.LintFacts(ctx, client, &o)
+			if err != nil {
+				return nil, err
+			}
+			d.warned = append(d.warned, more...)
+		}
+		var err error
+		if d.res, err = lint.Lint(ctx, o); err != nil {
+			return nil, err
+		}
+		return &d, nil
+	}
+}
+
+// linted is what the rules find, and what could not be compared.
+type linted struct {
+	res    *lint.Result
+	warned []string
 }
 
 func lintDir(s *inspect.MapStore) lint.Dir {
@@ -211,10 +247,11 @@ func (s *lintScreen) build(m *Model, f *frame) {
 	if len(m.context().Topologies) == 0 {
 		s.t.empty = "No topology was given.\ntry: start with --topology FILE, the text of topology.describe()"
 	}
-	res, ok := f.data.(*lint.Result)
+	d, ok := f.data.(*linted)
 	if !ok {
 		return
 	}
+	res := d.res
 	s.t.empty = "Nothing to mend."
 	var rows []row
 	for _, level := range []lint.Severity{lint.Error, lint.Warning, lint.Info} {
@@ -249,7 +286,15 @@ func (s *lintScreen) describe(*Model) (string, []line) {
 }
 
 func (s *lintScreen) command(m *Model) []string {
-	return append([]string{"sstool", "lint"}, m.context().TopologyArgs...)
+	c := m.context()
+	out := append([]string{"sstool", "lint"}, c.TopologyArgs...)
+	if c.ApplicationID != "" && len(c.TopologyArgs) == 1 && !strings.Contains(c.TopologyArgs[0], "=") {
+		out = append(out, "--application-id", c.ApplicationID)
+	}
+	if m.snap.disk != nil {
+		out = append(out, "--state-dir", c.Path)
+	}
+	return append(out, c.Flags...)
 }
 func (s *lintScreen) document(*Model) any {
 	if r := s.t.current(); r != nil {

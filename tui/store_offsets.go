@@ -169,7 +169,7 @@ func (s *changelogScreen) fetch(m *Model) func(context.Context) (any, error) {
 	if m.feed == nil {
 		return nil
 	}
-	conn := m.feed.conn
+	conn := m.connection()
 	return func(ctx context.Context) (any, error) {
 		if topic == "" {
 			return nil, op.Errorf(op.NotFound, "the store's changelog is not known")
