@@ -1,9 +1,19 @@
 package tui
 
 import (
+	"context"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"sstool/inspect"
+	"sstool/internal/kafka"
+	"sstool/internal/kafkatest"
+	"sstool/internal/lsm/lsmtest"
+	"sstool/internal/op"
 	"sstool/internal/topology"
 )
 
@@ -83,6 +93,96 @@ func TestScreensOfATopology(t *testing.T) {
 	d.keys(":", "=topology", "enter").golden(dir, "topology")
 	d.keys("esc", ":", "=lint", "enter").golden(dir, "lint")
 	d.keys("d").golden(dir, "lint-finding")
+}
+
+// TestScreensOfACluster keeps what a cluster says: beside a state directory,
+// and alone.
+func TestScreensOfACluster(t *testing.T) {
+	dir := screens(t)
+	c, err := kafkatest.Start(kafkatest.Options{ClusterID: "golden-cluster"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	for _, store := range []string{"plain-kv", "ts-kv", "session"} {
+		topic := "w402-mini-papi-alos-" + store + "-changelog"
+		if err := c.Topic(topic, 2, "cleanup.policy", "compact"); err != nil {
+			t.Fatal(err)
+		}
+		var records []kafkatest.Record
+		for i := range 300 {
+			r := kafkatest.Record{Partition: int32(i % 2), Key: fmt.Appendf(nil, "k%03d", i%40), Value: []byte("value"), Timestamp: pinned().Add(-time.Hour).UnixMilli() + int64(i)}
+			if i%7 == 0 {
+				r.Value = nil
+			}
+			records = append(records, r)
+		}
+		if err := c.ProduceAll(context.Background(), topic, records...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	connect := func(ctx context.Context) (*kafka.Client, error) {
+		return kafka.Open(ctx, kafka.Config{Bootstrap: c.Addrs()})
+	}
+	d := fixture(t, "4.0.2-papi-alos")
+	on := func(d *driver) *kafka.Client {
+		d.m.context().Connect, d.m.context().Cluster = connect, "broker:9092"
+		d.m.feed = &feed{conn: &connection{open: connect}}
+		t.Cleanup(d.m.feed.conn.close)
+		client, err := d.m.feed.conn.get(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return client
+	}
+	disk := d.m.snap.disk.WithCluster(context.Background(), inspect.MapOptions{Client: on(d)}, nil)
+	d.send(snapshotMsg{d.m.gen, &snapshot{disk: disk, asked: true, clusterID: "golden-cluster", at: pinned()}})
+	d.golden(dir, "cluster-stores")
+	d.keys("/", "=plain-kv", "enter", "enter", "6").golden(dir, "cluster-offsets")
+	d.keys("7").golden(dir, "cluster-changelog")
+	d.keys("esc", ":", "=changelogs", "enter").golden(dir, "changelogs")
+	d.keys("d").golden(dir, "changelogs-description")
+
+	alone := newDriver(t, Options{Contexts: []Context{{ApplicationID: "w402-mini-papi-alos"}}})
+	list, err := inspect.ListChangelogs(context.Background(), on(alone), []string{"w402-mini-papi-alos"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone.send(snapshotMsg{alone.m.gen, &snapshot{topics: list, asked: true, clusterID: "golden-cluster", at: pinned()}})
+	alone.golden(dir, "cluster-alone")
+	alone.keys("enter", "enter").golden(dir, "cluster-alone-changelog")
+	alone.send(snapshotMsg{alone.m.gen, &snapshot{topics: list, asked: true, kafkaErr: op.Errorf(op.Unreachable, "connection refused"), at: pinned()}})
+	alone.keys("esc", "esc").has("no answer")
+}
+
+// TestScreensOfSeveralApplications keeps the list of them, and what is in all.
+func TestScreensOfSeveralApplications(t *testing.T) {
+	dir, state := screens(t), t.TempDir()
+	for _, name := range []string{"4.0.2-opt-alos", "4.0.2-papi-alos", "4.4.0-opt-alos"} {
+		_, app := lsmtest.Unpack(t, name)
+		if err := os.Rename(app, filepath.Join(state, filepath.Base(app))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := directory(t, state)
+	d.golden(dir, "several-applications")
+	d.keys("d").golden(dir, "several-description")
+	d.keys("esc", ":", "=stores", "enter").golden(dir, "several-stores")
+	d.keys(":", "=tasks", "enter").golden(dir, "several-tasks")
+}
+
+// TestThemes keeps the colours of each theme.
+func TestThemes(t *testing.T) {
+	dir := screens(t)
+	d := fixture(t, "4.0.2-opt-alos")
+	for _, name := range []string{"dark", "light", "none"} {
+		d.keys(":", "=theme "+name, "enter").coloured(dir, "theme-"+name)
+		d.keys("/", "=cnt|src", "enter", "enter", "4").coloured(dir, "theme-"+name+"-tombstones")
+		d.keys("esc", "esc")
+	}
+	if s := d.m.View().Content; strings.Contains(s, "38;") || strings.Contains(s, "48;") || strings.Contains(s, "[3") {
+		t.Error("the theme none has colours")
+	}
 }
 
 // TestScreensOfContexts keeps the list of contexts.

@@ -151,6 +151,11 @@ func (d *driver) run(cmd tea.Cmd) {
 		d.quit = true
 	case fetchedMsg:
 		d.pin(msg.data)
+		if c, ok := msg.data.(*inspect.ChangelogResult); ok {
+			for i := range c.Topics {
+				c.Topics[i].Seconds, c.Topics[i].RecordsPerSecond = 0.25, 1200
+			}
+		}
 		d.send(msg)
 	default:
 		if s, ok := clipboard(msg); ok {
@@ -218,13 +223,24 @@ func (d *driver) has(want ...string) *driver {
 // screen, and there are as many as it has.
 func (d *driver) golden(dir, name string) {
 	d.t.Helper()
+	d.keep(dir, name, ansi.Strip)
+}
+
+// coloured is golden with the colours: ESC is written as "␛".
+func (d *driver) coloured(dir, name string) {
+	d.t.Helper()
+	d.keep(dir, name, func(s string) string { return strings.ReplaceAll(s, "\x1b", "␛") })
+}
+
+func (d *driver) keep(dir, name string, as func(string) string) {
+	d.t.Helper()
 	for _, size := range []struct {
 		name string
 		w, h int
 	}{{"80x24", 80, 24}, {"200x50", 200, 50}} {
 		d.size(size.w, size.h)
 		d.check(size.w, size.h)
-		lines := strings.Split(d.text(), "\n")
+		lines := strings.Split(as(d.m.View().Content), "\n")
 		for i := range lines {
 			lines[i] = strings.TrimRight(lines[i], " ")
 		}

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,15 +55,15 @@ type storesScreen struct {
 
 func newStoresScreen(app, task string) *storesScreen {
 	cols := []col{
-		{name: "STORE", flex: 18}, {name: "KIND", prio: 3}, {name: "KEYS", right: true, prio: 1}, {name: "TOMBSTONES", right: true, prio: 2},
+		{name: "STORE", flex: 18}, {name: "KIND", prio: 3}, {name: "KEYS", right: true, prio: 2}, {name: "TOMBSTONES", right: true, prio: 3},
 		{name: "SIZE", right: true}, {name: "FILES", right: true, prio: 6}, {name: "LEVELS", prio: 9}, {name: "SEGMENTS", right: true, prio: 8}, {name: "OFFSET", right: true, prio: 5},
-		{name: "LAG", right: true}, {name: "TREND", prio: 10}, {name: "REMARKS", right: true, prio: 4}, {name: "NEWEST FILE", right: true, prio: 11},
+		{name: "LAG", right: true}, {name: "TREND", prio: 10}, {name: "REMARKS", right: true, prio: 1}, {name: "NEWEST FILE", right: true, prio: 11},
 	}
 	if task == "" {
 		cols = append([]col{{name: "TASK"}}, cols...)
 	}
 	if app == "" {
-		cols = append([]col{{name: "APPLICATION", flex: 8, prio: 7}}, cols...)
+		cols = append([]col{{name: "APPLICATION", flex: 8, prio: 1}}, cols...)
 	}
 	return &storesScreen{app, task, newTable(cols, "No stores.")}
 }
@@ -98,6 +99,7 @@ func (s *storesScreen) build(m *Model, _ *frame) {
 	s.t.empty, s.t.wrong = m.nothingYet()
 	s.t.hide(m.context().Connect == nil, "LAG", "REPLAY", "TREND")
 	var rows []row
+	remarkable := false
 	for _, a := range m.apps(s.app) {
 		for i := range a.Stores {
 			st := &a.Stores[i]
@@ -105,6 +107,7 @@ func (s *storesScreen) build(m *Model, _ *frame) {
 				continue
 			}
 			r := storeRow(m, st)
+			remarkable = remarkable || remarksCell(st.Remarks).num > 0
 			if s.task == "" {
 				r.cells = append([]cell{str(st.Task)}, r.cells...)
 			}
@@ -114,6 +117,9 @@ func (s *storesScreen) build(m *Model, _ *frame) {
 			rows = append(rows, r)
 		}
 	}
+	// What is the same everywhere takes no room on a narrow screen.
+	s.t.hide(s.app == "" && len(m.apps("")) < 2, "APPLICATION")
+	s.t.hide(m.w < sideFrom && !remarkable, "REMARKS")
 	s.t.set(rows)
 }
 
@@ -125,6 +131,10 @@ func storeRow(m *Model, s *inspect.MapStore) row {
 	keys := int64(0)
 	if s.Keys.Count != nil {
 		keys = *s.Keys.Count
+	}
+	behind := lagCell(known, lag)
+	if known && slices.ContainsFunc(s.Remarks, func(r inspect.Remark) bool { return r.Level == inspect.Problem }) {
+		behind = behind.in(bad) // none behind, but beyond the end: not good at all
 	}
 	segments := missing()
 	if s.Segmented {
@@ -142,7 +152,7 @@ func storeRow(m *Model, s *inspect.MapStore) row {
 	return row{id: storeID(s), data: s, cells: []cell{
 		str(s.Name), kindCell(s), keysCell(s.Keys.Count != nil, keys, s.Keys.Exact), shareCell(s.Deletes+s.RangeDels, s.Entries),
 		bytesCell(s.Size), count(int64(s.Files)), str(s.LevelFiles()), segments, offset,
-		lagCell(known, lag), str(m.theme.sparkline(m.history.lags(storeID(s)), 12)), remarksCell(s.Remarks), agoCell(m, s.Newest),
+		behind, str(m.theme.sparkline(m.history.lags(storeID(s)), 12)), remarksCell(s.Remarks), agoCell(m, s.Newest),
 	}}
 }
 
