@@ -138,26 +138,34 @@ const (
 	mostRest   = 5 * time.Minute
 	burst      = 300 * time.Millisecond
 	blindRest  = 30 * time.Second // without anything that tells of changes
+	goneRest   = 2 * time.Second  // while there is nothing to read
+
+	leastPatience = 2 * time.Second // with a cluster; else four polls
 )
 
 func (f *feed) run(ctx context.Context) {
 	defer close(f.stopped)
-	defer func() {
-		if v := recover(); v != nil {
-			f.send(panicMsg{v, debug.Stack()})
-		}
-	}()
+	defer f.caught()
 	w := newWatcher()
 	defer w.close()
 	s := &snapshot{}
-	mapDisk := f.c.Path != ""
+	mapDisk, ask := f.c.Path != "", f.c.Connect != nil
 	var disk *inspect.Map
 	var lastMap time.Time
+	// The cluster is asked aside: when it does not answer, files are followed all
+	// the same.
+	answers := make(chan answer, 1)
+	asking := false
+	defer func() {
+		if asking {
+			f.cancel()
+			<-answers
+		}
+	}()
 	for ctx.Err() == nil {
-		next := *s
 		if mapDisk {
-			mapDisk = false
 			f.send(readingMsg{f.gen, "reading " + f.c.Path})
+			next := *s
 			began := time.Now()
 			m, err := inspect.MapPath(ctx, inspect.MapOptions{Path: f.c.Path, Cache: f.cache}, nil)
 			if ctx.Err() != nil {
@@ -176,33 +184,56 @@ func (f *feed) run(ctx context.Context) {
 			s = &next
 			f.send(snapshotMsg{f.gen, s})
 			f.send(readingMsg{f.gen, ""})
+			ask = f.c.Connect != nil
 		}
-		if f.c.Connect != nil {
-			next := *s
-			f.askCluster(ctx, disk, &next)
-			if ctx.Err() != nil {
+		if ask && !asking {
+			ask, asking = false, true
+			go f.askCluster(ctx, disk, answers)
+		}
+		var got *answer
+		mapDisk, got = f.wait(ctx, w, lastMap, s, asking, answers)
+		switch {
+		case got != nil:
+			asking = false
+			if got.panicked || ctx.Err() != nil {
 				return
 			}
+			next := *s
+			got.add(&next, disk)
 			next.at = f.now()
 			s = &next
 			f.send(snapshotMsg{f.gen, s})
+			ask = got.of != disk // there is a newer look already
+		case !mapDisk:
+			ask = f.c.Connect != nil
 		}
-		mapDisk = f.wait(ctx, w, lastMap, s.took)
 	}
 }
 
-// wait sleeps until there is something to do, and says whether the disk is to
-// be read: something changed there, or somebody asked.
-func (f *feed) wait(ctx context.Context, w *watcher, lastMap time.Time, took time.Duration) bool {
-	rest := max(leastRest, min(mostRest, restFactor*took))
+// caught makes a panic the program's.
+func (f *feed) caught() {
+	if v := recover(); v != nil {
+		f.send(panicMsg{v, debug.Stack()})
+	}
+}
+
+// wait sleeps until there is something to do: files are to be read, because
+// something changed or somebody asked; the cluster has answered; or neither,
+// and the cluster is to be asked again.
+func (f *feed) wait(ctx context.Context, w *watcher, lastMap time.Time, s *snapshot, asking bool, answers <-chan answer) (mapDisk bool, got *answer) {
+	rest := max(leastRest, min(mostRest, restFactor*s.took))
 	var ask, blind <-chan time.Time
-	if f.c.Connect != nil {
+	if f.c.Connect != nil && !asking {
 		t := time.NewTimer(f.poll)
 		defer t.Stop()
 		ask = t.C
 	}
-	if w.broken != "" && f.c.Path != "" {
-		t := time.NewTimer(max(blindRest, rest))
+	if f.c.Path != "" && (w.broken != "" || s.diskErr != nil) {
+		after := max(blindRest, rest)
+		if s.diskErr != nil { // nothing there that could tell that it is back
+			after = goneRest
+		}
+		t := time.NewTimer(after)
 		defer t.Stop()
 		blind = t.C
 	}
@@ -212,7 +243,7 @@ func (f *feed) wait(ctx context.Context, w *watcher, lastMap time.Time, took tim
 	}
 	var due <-chan time.Time
 	// Files come in bursts: they are read a little later, and not too often. A
-	// change that was seen is remembered while the cluster is asked.
+	// change that was seen is remembered while something else is done.
 	later := func() {
 		changed = nil
 		t := time.NewTimer(max(0, time.Until(f.dirty.Add(burst)), time.Until(lastMap.Add(rest))))
@@ -224,49 +255,85 @@ func (f *feed) wait(ctx context.Context, w *watcher, lastMap time.Time, took tim
 	for {
 		select {
 		case <-ctx.Done():
-			return false
+			return false, nil
 		case <-f.refresh:
 			f.dirty = time.Time{}
-			return f.c.Path != ""
+			return f.c.Path != "", nil
+		case a := <-answers:
+			return false, &a
 		case <-ask:
-			return false
+			return false, nil
 		case <-blind:
-			return true
+			return true, nil
 		case <-changed:
 			f.dirty = time.Now()
 			later()
 		case <-due:
 			f.dirty = time.Time{}
-			return true
+			return true, nil
 		}
 	}
 }
 
-// askCluster adds what the cluster says to the snapshot.
-func (f *feed) askCluster(ctx context.Context, disk *inspect.Map, s *snapshot) {
+// answer is what the cluster said.
+type answer struct {
+	of        *inspect.Map // what it was asked about
+	disk      *inspect.Map // the same with what it said
+	topics    *inspect.ChangelogList
+	clusterID string
+	err       error
+	panicked  bool
+}
+
+// add puts the answer into a snapshot; disk may be newer than what it is of.
+func (a *answer) add(s *snapshot, disk *inspect.Map) {
+	s.asked, s.kafkaErr = true, a.err
+	switch {
+	case a.disk != nil && a.of == disk:
+		s.disk = a.disk
+	case a.disk != nil:
+		s.disk = carryLag(disk, a.disk)
+	}
+	if a.topics != nil {
+		s.topics = a.topics
+	}
+	if a.clusterID != "" {
+		s.clusterID = a.clusterID
+	}
+}
+
+// askCluster asks for everything the cluster knows, but not for ever.
+func (f *feed) askCluster(ctx context.Context, disk *inspect.Map, answers chan<- answer) {
+	a := answer{of: disk, panicked: true}
+	defer func() { answers <- a }()
+	defer f.caught()
+	limit := max(leastPatience, 4*f.poll)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	client, err := f.conn.get(ctx)
-	s.asked = true
-	s.kafkaErr = err
+	a.err = err
 	switch {
 	case disk != nil:
-		s.disk = disk.WithCluster(ctx, inspect.MapOptions{Path: f.c.Path, Client: client, ClientErr: err}, nil)
-		if c := s.disk.Cluster; c.ID != nil {
-			s.clusterID = *c.ID
+		a.disk = disk.WithCluster(ctx, inspect.MapOptions{Path: f.c.Path, Client: client, ClientErr: err}, nil)
+		if c := a.disk.Cluster; c.ID != nil {
+			a.clusterID = *c.ID
 		}
-		if s.kafkaErr == nil && s.disk.Cluster.Error != "" {
-			s.kafkaErr = op.Errorf(op.Unreachable, "%s", s.disk.Cluster.Error)
+		if a.err == nil && a.disk.Cluster.Error != "" {
+			a.err = op.Errorf(op.Unreachable, "%s", a.disk.Cluster.Error)
 		}
 	case err == nil && f.c.Path == "":
 		var apps []string
 		if f.c.ApplicationID != "" {
 			apps = []string{f.c.ApplicationID}
 		}
-		list, err := inspect.ListChangelogs(ctx, client, apps)
-		s.kafkaErr = err
-		if err == nil {
-			s.topics, s.clusterID = list, list.ClusterID
+		if a.topics, a.err = inspect.ListChangelogs(ctx, client, apps); a.err == nil {
+			a.clusterID = a.topics.ClusterID
 		}
 	}
+	if ctx.Err() == context.DeadlineExceeded {
+		a.err = op.Errorf(op.Unreachable, "no answer within %v", limit).WithTry("check that the brokers run and can be reached")
+	}
+	a.panicked = false
 }
 
 // carryLag keeps what the cluster said before, until it is asked again: figures

@@ -159,6 +159,9 @@ func (m *Model) activity() line {
 	if n := m.jobs.running(); n > 0 {
 		return m.jobs.short(m)
 	}
+	if err := m.snap.diskErr; err != nil && m.snap.disk != nil {
+		return toned(bad, shortened("cannot be read any more: "+safe(err.Error()), m.w/2, m.theme)+" ")
+	}
 	if m.reading != "" {
 		return toned(dim, "reading "+m.theme.glyphs.ellipsis+" ")
 	}

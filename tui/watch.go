@@ -12,14 +12,13 @@ import (
 // watcher tells that files changed somewhere below a map's directories.
 type watcher struct {
 	fs      *fsnotify.Watcher
-	watched map[string]bool
 	changed chan struct{}
 	broken  string // why changes are not seen; ""
 	done    chan struct{}
 }
 
 func newWatcher() *watcher {
-	w := &watcher{watched: map[string]bool{}, changed: make(chan struct{}, 1), done: make(chan struct{})}
+	w := &watcher{changed: make(chan struct{}, 1), done: make(chan struct{})}
 	var err error
 	if w.fs, err = fsnotify.NewWatcher(); err != nil {
 		w.broken = err.Error()
@@ -101,20 +100,20 @@ func (w *watcher) watch(m *inspect.Map, databases []string) string {
 		want[dir] = true
 	}
 	w.broken = ""
+	watched := w.fs.WatchList() // without what was removed or renamed, and may be there anew
+	for _, dir := range watched {
+		if want[dir] {
+			delete(want, dir)
+			continue
+		}
+		_ = w.fs.Remove(dir) // it may be gone already
+	}
 	for dir := range want {
-		if dir == "" || w.watched[dir] {
+		if dir == "" {
 			continue
 		}
 		if err := w.fs.Add(dir); err != nil {
 			w.broken = err.Error()
-			continue
-		}
-		w.watched[dir] = true
-	}
-	for dir := range w.watched {
-		if !want[dir] {
-			_ = w.fs.Remove(dir) // it may be gone already
-			delete(w.watched, dir)
 		}
 	}
 	return w.broken
