@@ -39,7 +39,7 @@ func drawBox(m *Model, lines []string, title string, body []line, foot string) {
 		if y >= len(lines) {
 			return
 		}
-		lines[y] = ansi.Cut(lines[y], 0, left) + s + ansi.Cut(lines[y], left+inner+4, m.w)
+		lines[y] = over(lines[y], left, s, inner+4, m.w)
 	}
 	rule := func(n int) string { return strings.Repeat(g.rule, max(0, n)) }
 	put(top, m.theme.paint(accent, g.tl+g.rule+" ")+m.theme.paint(strong, title)+m.theme.paint(accent, " "+rule(inner-width(title)-1)+g.tr))
@@ -55,6 +55,17 @@ func drawBox(m *Model, lines []string, title string, body []line, foot string) {
 		y += 2
 	}
 	put(y, m.theme.paint(accent, g.bl+rule(inner+2)+g.br))
+}
+
+// over is a line of w columns with s, n columns wide, put over it. A wide
+// character that is half covered becomes a space.
+func over(under string, left int, s string, n, w int) string {
+	right := max(0, w-left-n)
+	tail := ansi.Cut(under, left+n, w)
+	if ansi.StringWidth(tail) > right {
+		tail = ansi.Cut(under, left+n+1, w)
+	}
+	return fitted(ansi.Cut(under, 0, left), left) + s + strings.Repeat(" ", max(0, right-ansi.StringWidth(tail))) + tail
 }
 
 // choice is a dialog with keys to choose from.
@@ -201,7 +212,7 @@ func drawRendered(m *Model, lines []string, title string, body []string, w int, 
 	left := (m.w-w-4)/2 + 2
 	for i, s := range body {
 		if y := top + i; y < len(lines) {
-			lines[y] = ansi.Cut(lines[y], 0, left) + s + ansi.Cut(lines[y], left+w, m.w)
+			lines[y] = over(lines[y], left, s, w, m.w)
 		}
 	}
 }

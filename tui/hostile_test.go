@@ -109,3 +109,28 @@ func abs(n int) int {
 	}
 	return n
 }
+
+// TestWideNames: names of two columns a letter, of none, and from right to left
+// leave every line as wide as the screen, and are not obeyed.
+func TestWideNames(t *testing.T) {
+	for _, name := range []string{
+		"日本語の名前とても長い店", "👩‍👩‍👧‍👦 family 🇩🇪", "e\u0301e\u0301e\u0301 o\u0308", "\u2066‮abc\u2069", "שלום עולם", "tab\tand\u2028line", strings.Repeat("\u0301", 50), strings.Repeat("宽", 300),
+	} {
+		d := newDriver(t, Options{Contexts: []Context{{Name: name, Path: "/" + name}}})
+		stores := []inspect.MapStore{{App: name, Task: "0_0", Name: name, Dir: "/" + name, Remarks: []inspect.Remark{{Level: inspect.Problem, What: name}}}, {App: name, Task: "0_0", Name: "plain", Dir: "/p"}}
+		d.send(snapshotMsg{d.m.gen, &snapshot{at: pinned(), disk: &inspect.Map{Path: "/" + name, Apps: []inspect.MapApp{{ID: name, Dir: "/" + name, Stores: stores}}}}})
+		for _, keys := range [][]string{{}, {"d"}, {"esc", "y"}, {"esc", "enter"}, {"6"}, {"esc", ":", "=remarks", "enter"}, {"/", "=a"}} {
+			d.keys(keys...)
+			for w := leastWidth; w < 210; w += 13 {
+				d.size(w, 24)
+				d.check(w, 24)
+			}
+			if s := d.text(); strings.ContainsAny(s, "\u202e\u2066\u2028") {
+				t.Errorf("%q after %v: obeyed", name, keys)
+			}
+			if t.Failed() {
+				t.Fatalf("%q after %v", name, keys)
+			}
+		}
+	}
+}
