@@ -38,7 +38,7 @@ func demoState(t *testing.T, records int64) (a *app, k kafkaFlags, state string)
 func TestActionsInATerminal(t *testing.T) {
 	_, k, state := demoState(t, 20_000)
 	const store = demo.MainStore
-	x := terminal(t, 100, 40, fmt.Sprintf("tui --allow-writes --state-dir %s --application-id %s --bootstrap-server %s", state, demo.ApplicationID, k.bootstrap))
+	x := inTerminal(t, 100, 40, fmt.Sprintf("tui --allow-writes --state-dir %s --application-id %s --bootstrap-server %s", state, demo.ApplicationID, k.bootstrap))
 	old := filepath.Join(state, demo.ApplicationID, "0_0", "rocksdb", store)
 	choose := func(action string) {
 		t.Helper()

@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -11,13 +12,16 @@ import (
 	"time"
 
 	"sstool/internal/lsm/lsmtest"
-	"sstool/internal/termtest"
+	"sstool/internal/terminal"
 )
 
-// terminal runs this test binary as sstool in a real terminal. When it has
+// inTerminal runs this test binary as sstool in a real terminal. When it has
 // ended, the terminal says how it finds itself.
-func terminal(t *testing.T, w, h int, args string) *termtest.Terminal {
+func inTerminal(t *testing.T, w, h int, args string) *terminal.Terminal {
 	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("no real terminal: install tmux")
+	}
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +32,12 @@ func terminal(t *testing.T, w, h int, args string) *termtest.Terminal {
 	if err := os.WriteFile(file, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return termtest.Open(t, w, h, "bash "+file)
+	x, err := terminal.Start(w, h, "bash "+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(x.Close)
+	return x
 }
 
 // steps are carried out one after the other.
@@ -44,7 +53,7 @@ func steps(t *testing.T, list ...error) {
 // TestRealTerminal: mouse, clipboard and sizes, in a terminal that has them.
 func TestRealTerminal(t *testing.T) {
 	_, app := lsmtest.Unpack(t, "4.0.2-opt-alos")
-	x := terminal(t, 80, 24, "tui "+filepath.Dir(app))
+	x := inTerminal(t, 80, 24, "tui "+filepath.Dir(app))
 	steps(t, x.Until("src-tbl"))
 	text, err := x.Text()
 	steps(t, err)
@@ -86,7 +95,7 @@ func TestRealTerminal(t *testing.T) {
 }
 
 // plainTerminal holds that the terminal is as it was before.
-func plainTerminal(t *testing.T, x *termtest.Terminal) {
+func plainTerminal(t *testing.T, x *terminal.Terminal) {
 	t.Helper()
 	for name, want := range map[string]string{"alternate_on": "0", "mouse_any_flag": "0", "cursor_flag": "1"} {
 		if got, err := x.State(name); err != nil || got != want {
@@ -112,7 +121,7 @@ func TestTerminalIsRestored(t *testing.T) {
 		{syscall.SIGKILL, true, "code 137,"},
 	} {
 		t.Run(fmt.Sprintf("%v guard=%v", tt.signal, tt.guard), func(t *testing.T) {
-			x := terminal(t, 80, 24, "tui "+filepath.Dir(app))
+			x := inTerminal(t, 80, 24, "tui "+filepath.Dir(app))
 			steps(t, x.Until("src-tbl"))
 			if on, err := x.State("alternate_on"); err != nil || on != "1" {
 				t.Fatalf("alternate screen %s, %v", on, err)
@@ -166,7 +175,7 @@ func TestDemoIsGuarded(t *testing.T) {
 	if rocksVersion() == "" {
 		t.Skip("built without RocksDB")
 	}
-	x := terminal(t, 80, 24, "demo --tui --records 1000")
+	x := inTerminal(t, 80, 24, "demo --tui --records 1000")
 	steps(t, x.Until("order-dedup"))
 	shell, err := x.State("pane_pid")
 	steps(t, err)

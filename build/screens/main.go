@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"sstool/internal/termtest"
+	"sstool/internal/terminal"
 )
 
 // shot is a screen: the keys that lead to it from the one before, what it must
@@ -48,7 +48,7 @@ func tour() []shot {
 }
 
 func drive(sstool, out string, w, h int, records string) error {
-	t, err := termtest.Start(w, h, fmt.Sprintf("%s demo --tui --records %s", sstool, records))
+	t, err := terminal.Start(w, h, fmt.Sprintf("%s demo --tui --records %s", sstool, records))
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
-// Package termtest runs a program in a real terminal, tmux, types on it and
+// Package terminal runs a program in a real terminal, tmux, types on it and
 // reads its screen: for tests of the dashboard and for the tour that makes the
 // documentation's screens. It knows nothing of what runs there.
-package termtest
+package terminal
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 	"time"
 )
 
@@ -30,20 +29,6 @@ func Start(w, h int, command string) (*Terminal, error) {
 		return nil, err
 	}
 	return t, nil
-}
-
-// Open is Start for a test, which is skipped when there is no tmux.
-func Open(t testing.TB, w, h int, command string) *Terminal {
-	t.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("no real terminal: install tmux")
-	}
-	x, err := Start(w, h, command)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(x.Close)
-	return x
 }
 
 func (t *Terminal) tmux(args ...string) (string, error) {
