@@ -126,7 +126,7 @@ func (p *plainLoop) line(line string) bool {
 	}
 	if n, err := strconv.Atoi(word); err == nil && arg == "" {
 		if p.at(n) {
-			p.run(m.open())
+			p.run(m.do(doEnter))
 			return true
 		}
 		return false

@@ -220,7 +220,7 @@ func (t *table) plain() []string {
 		var parts []string
 		for j, c := range r.cells {
 			if c.text != "" && c.text != "-" {
-				parts = append(parts, strings.ToLower(t.cols[j].name)+" "+c.text)
+				parts = append(parts, strings.TrimSpace(strings.ToLower(t.cols[j].name)+" "+c.text))
 			}
 		}
 		out = append(out, strings.TrimSpace(plainNumber(i+1)+" "+strings.Join(parts, ", ")))
