@@ -82,31 +82,6 @@ func (a *app) contextName(conf config) string {
 	return conf.current
 }
 
-// configuredContext is one of the config file's contexts to look at.
-func configuredContext(c configContext) (tui.Context, kafkaFlags) {
-	out := tui.Context{Name: c.name}
-	var k kafkaFlags
-	for _, s := range c.settings {
-		switch s.key {
-		case "bootstrap-server":
-			k.bootstrap = s.value
-		case "command-config":
-			k.commandConfig = s.value
-		case "cluster-id":
-			k.clusterID = s.value
-		case "application-id":
-			out.ApplicationID = s.value
-		case "state-dir":
-			out.Path = s.value
-		}
-	}
-	if out.Path != "" && out.ApplicationID != "" && filepath.Base(out.Path) != out.ApplicationID {
-		out.Path = filepath.Join(out.Path, out.ApplicationID)
-	}
-	connectTo(&out, k)
-	return out, k
-}
-
 // tuiLog is the dashboard's log: a file that is made with its first line.
 func (a *app) tuiLog(path string) (*slog.Logger, func()) {
 	if path == "" {

@@ -1,0 +1,109 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+
+	"sstool/inspect/lint"
+	"sstool/internal/kafka"
+	"sstool/internal/op"
+	"sstool/internal/topology"
+	"sstool/tui"
+)
+
+// tuiContext is what the flags say to look at.
+func (a *app) tuiContext(f *tuiFlags, args []string) (tui.Context, error) {
+	c := tui.Context{ApplicationID: f.id}
+	cluster := f.kafka.bootstrap != "" || f.kafka.commandConfig != ""
+	switch {
+	case len(args) == 1:
+		c.Path = args[0]
+	case f.stateDir != "":
+		c.Path = f.stateDir
+		if f.id != "" && filepath.Base(filepath.Clean(f.stateDir)) != f.id {
+			c.Path = filepath.Join(f.stateDir, f.id)
+		}
+	case !cluster:
+		c.Path = "."
+	}
+	if c.Path != "" {
+		abs, err := filepath.Abs(c.Path)
+		if err == nil {
+			c.Path = abs
+		}
+		if _, err := os.Stat(c.Path); err != nil {
+			return c, op.Errorf(op.NotFound, "%w", err)
+		}
+	}
+	connectTo(&c, f.kafka)
+	if len(f.topology) > 0 {
+		models, err := topology.Load(f.topology, a.io.In, topology.Options{ApplicationID: f.id})
+		if err != nil {
+			return c, err
+		}
+		c.TopologyArgs = f.topology
+		for _, m := range models {
+			c.Topologies = append(c.Topologies, *m)
+		}
+		c.LintFacts = func(ctx context.Context, client *kafka.Client, o *lint.Options) ([]string, error) {
+			return lintAs(ctx, f.topology, client, o)
+		}
+	}
+	return c, nil
+}
+
+// lintAs adds what sstool lint would to topologies that were read from args.
+func lintAs(ctx context.Context, args []string, client *kafka.Client, o *lint.Options) (warned []string, err error) {
+	configs := lintConfigs{found: map[string]*lint.Config{}}
+	for i := range o.Inputs {
+		src, err := topology.ParseArgument(args[i])
+		if err != nil {
+			return nil, err
+		}
+		if o.Inputs[i].Config, err = configs.of(src.Path); err != nil {
+			return nil, err
+		}
+	}
+	if client == nil {
+		return nil, nil
+	}
+	var f lintFlags
+	err = f.askCluster(ctx, client, o, func(text string) { warned = append(warned, text) })
+	return warned, err
+}
+
+// connectTo adds the cluster of the flags, if they name one.
+func connectTo(c *tui.Context, k kafkaFlags) {
+	if k.bootstrap == "" && k.commandConfig == "" {
+		return
+	}
+	c.Cluster, c.Flags = cmp.Or(k.bootstrap, filepath.Base(k.commandConfig)), k.words()
+	c.Connect = func(ctx context.Context) (*kafka.Client, error) { return k.open(ctx, func(string) {}) }
+}
+
+// configuredContext is one of the config file's contexts to look at.
+func configuredContext(c configContext) (tui.Context, kafkaFlags) {
+	out := tui.Context{Name: c.name}
+	var k kafkaFlags
+	for _, s := range c.settings {
+		switch s.key {
+		case "bootstrap-server":
+			k.bootstrap = s.value
+		case "command-config":
+			k.commandConfig = s.value
+		case "cluster-id":
+			k.clusterID = s.value
+		case "application-id":
+			out.ApplicationID = s.value
+		case "state-dir":
+			out.Path = s.value
+		}
+	}
+	if out.Path != "" && out.ApplicationID != "" && filepath.Base(out.Path) != out.ApplicationID {
+		out.Path = filepath.Join(out.Path, out.ApplicationID)
+	}
+	connectTo(&out, k)
+	return out, k
+}
