@@ -11,8 +11,11 @@ func lagRemarks(s *MapStore) []Remark {
 	if l.Topic == "" {
 		return nil
 	}
+	absent := strings.HasPrefix(l.Why, "the cluster has no topic")
 	switch {
-	case strings.HasPrefix(l.Why, "the cluster has no topic"):
+	case absent && len(s.Offsets.List) == 0: // the name is what it would be
+		return []Remark{{Note, l.Why + ", and no offset on disk is of one: the store is not logged, or its changelog is gone", "", ""}}
+	case absent:
 		return []Remark{{Warning, "orphaned: " + l.Why + ", nothing can restore the store", "", "check the cluster; remove the store if its topology no longer has it"}}
 	case l.Partitions != nil && len(l.Ends) == 0 && strings.HasSuffix(l.Why, "none for this task"):
 		return []Remark{{Warning, "stray task: " + l.Why, "", "its partition is gone: Kafka Streams never assigns the task"}}

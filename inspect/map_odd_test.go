@@ -290,3 +290,17 @@ func TestMapOfOneFile(t *testing.T) {
 		t.Errorf("unreadable: %v", m.Unreadable)
 	}
 }
+
+// TestAbsentChangelogs: a store whose offset names a topic that is gone is
+// orphaned; of one without an offset that is not known.
+func TestAbsentChangelogs(t *testing.T) {
+	n := int64(5)
+	s := &MapStore{Cluster: &MapLag{Topic: "orders-totals-changelog", Why: "the cluster has no topic orders-totals-changelog"}}
+	if r := lagRemarks(s); len(r) != 1 || r[0].Level != Note || !strings.Contains(r[0].What, "not logged, or") {
+		t.Errorf("without an offset: %v", r)
+	}
+	s.Offsets.List = []MapOffset{{Topic: "orders-totals-changelog", Offset: &n}}
+	if r := lagRemarks(s); len(r) != 1 || r[0].Level != Warning || !strings.Contains(r[0].What, "orphaned") {
+		t.Errorf("with an offset: %v", r)
+	}
+}
