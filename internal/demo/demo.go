@@ -66,7 +66,11 @@ func (c *Cluster) fill(ctx context.Context, o Options, sink op.Sink) error {
 	}
 	var throttle op.Throttle
 	began := time.Now()
-	for _, s := range stores() {
+	for i, s := range stores() {
+		// Its input is long gone; the topic is there as in any cluster.
+		if err := c.kafka.Topic(topics()[i], s.partitions); err != nil {
+			return op.Errorf(op.Failed, "create demo topic %s: %w", topics()[i], err)
+		}
 		topic := streams.ChangelogTopic(ApplicationID, s.name)
 		if err := c.kafka.Topic(topic, s.partitions, s.config...); err != nil {
 			return op.Errorf(op.Failed, "create demo topic %s: %w", topic, err)

@@ -19,5 +19,5 @@ func Topology() string {
 
 // topics are what the sub-topologies read.
 func topics() []string {
-	return []string{"payments", "orders", "payments", "clicks", "price-changes"}
+	return []string{"payments", "orders", "card-payments", "clicks", "price-changes"}
 }
