@@ -98,6 +98,8 @@ func noTerminal() error {
 
 // runTUI runs the dashboard with its log.
 func (a *app) runTUI(ctx context.Context, f *tuiFlags, o *tui.Options) error {
+	ctx, end := whileGuarded(ctx)
+	defer end()
 	log, done := a.tuiLog(f.logFile)
 	defer done()
 	o.Log = log

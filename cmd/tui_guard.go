@@ -45,6 +45,11 @@ func (a *app) guarded() (code int, done bool) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	go func() {
+		// Who stops a service or closes a terminal signals both processes; the first
+		// signal must not reach the dashboard as its second.
+		if s, ok := <-signals; ok {
+			_ = child.Process.Signal(first(s))
+		}
 		for s := range signals {
 			_ = child.Process.Signal(s)
 		}

@@ -2,6 +2,16 @@
 
 package cmd
 
-import "syscall"
+import (
+	"context"
+	"os"
+	"syscall"
+)
 
 func endWithParent() *syscall.SysProcAttr { return nil }
+
+func first(s os.Signal) os.Signal { return s }
+
+func whileGuarded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithCancel(ctx)
+}

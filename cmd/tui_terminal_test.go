@@ -111,16 +111,19 @@ func TestTerminalIsRestored(t *testing.T) {
 	for _, tt := range []struct {
 		signal syscall.Signal
 		guard  bool // else the process that draws
+		both   bool
 		want   string
 	}{
-		{syscall.SIGKILL, false, "code 1,"},
-		{syscall.SIGQUIT, false, "code 1,"}, // the Go runtime ends as after a panic
-		{syscall.SIGTERM, false, "code 130,"},
-		{syscall.SIGTERM, true, "code 130,"},
-		{syscall.SIGHUP, true, "code 130,"},
-		{syscall.SIGKILL, true, "code 137,"},
+		{syscall.SIGKILL, false, false, "code 1,"},
+		{syscall.SIGQUIT, false, false, "code 1,"}, // the Go runtime ends as after a panic
+		{syscall.SIGTERM, false, false, "code 130,"},
+		{syscall.SIGTERM, true, false, "code 130,"},
+		{syscall.SIGHUP, true, false, "code 130,"},
+		{syscall.SIGTERM, true, true, "code 130,"},
+		{syscall.SIGHUP, true, true, "code 130,"},
+		{syscall.SIGKILL, true, false, ""}, // the shell speaks while the other process still draws
 	} {
-		t.Run(fmt.Sprintf("%v guard=%v", tt.signal, tt.guard), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%v guard=%v both=%v", tt.signal, tt.guard, tt.both), func(t *testing.T) {
 			x := inTerminal(t, 80, 24, "tui "+filepath.Dir(app))
 			steps(t, x.Until("src-tbl"))
 			if on, err := x.State("alternate_on"); err != nil || on != "1" {
@@ -129,20 +132,25 @@ func TestTerminalIsRestored(t *testing.T) {
 			shell, err := x.State("pane_pid")
 			steps(t, err)
 			pid := child(t, shell)
+			drawing := child(t, pid)
 			if !tt.guard {
-				pid = child(t, pid)
+				pid = drawing
 			}
 			n, err := strconv.Atoi(pid)
-			steps(t, err, syscall.Kill(n, tt.signal), x.Until(tt.want))
-			if tt.guard && tt.signal == syscall.SIGKILL { // the drawing process ends a moment later
-				for range 100 {
-					if on, _ := x.State("alternate_on"); on == "0" {
-						break
-					}
-					time.Sleep(50 * time.Millisecond)
+			steps(t, err)
+			if tt.both {
+				m, err := strconv.Atoi(drawing)
+				steps(t, err, syscall.Kill(m, tt.signal))
+			}
+			steps(t, syscall.Kill(n, tt.signal))
+			for range 400 { // without its guard it ends a moment later
+				if _, err := os.Stat("/proc/" + drawing); err != nil {
+					break
 				}
-			} else {
-				steps(t, x.Until("icanon echo"))
+				time.Sleep(50 * time.Millisecond)
+			}
+			if tt.want != "" {
+				steps(t, x.Until(tt.want), x.Until("icanon echo"))
 			}
 			plainTerminal(t, x)
 			if tt.want == "code 1," {

@@ -114,7 +114,7 @@ func abs(n int) int {
 // leave every line as wide as the screen, and are not obeyed.
 func TestWideNames(t *testing.T) {
 	for _, name := range []string{
-		"日本語の名前とても長い店", "👩‍👩‍👧‍👦 family 🇩🇪", "e\u0301e\u0301e\u0301 o\u0308", "\u2066‮abc\u2069", "שלום עולם", "tab\tand\u2028line", strings.Repeat("\u0301", 50), strings.Repeat("宽", 300),
+		"日本語の名前とても長い店", "👩‍👩‍👧‍👦 family 🇩🇪", "e\u0301e\u0301e\u0301 o\u0308", "\u2066\u202eabc\u2069", "שלום עולם", "tab\tand\u2028line", strings.Repeat("\u0301", 50), strings.Repeat("宽", 300),
 	} {
 		d := newDriver(t, Options{Contexts: []Context{{Name: name, Path: "/" + name}}})
 		stores := []inspect.MapStore{{App: name, Task: "0_0", Name: name, Dir: "/" + name, Remarks: []inspect.Remark{{Level: inspect.Problem, What: name}}}, {App: name, Task: "0_0", Name: "plain", Dir: "/p"}}
