@@ -169,7 +169,7 @@ func shapesWithout(d *opened) (out []FamilyShape, problems []FileProblem) {
 	if len(d.db.Tables) == 0 {
 		return nil, nil
 	}
-	all, err := lsm.OpenTables(d.Database, d.db.Tables)
+	all, err := lsm.OpenTables(d.Database, d.db.Tables, nil)
 	if err != nil {
 		return nil, []FileProblem{problemOf(d.Database, err)}
 	}

@@ -32,7 +32,7 @@ func (d *rowsDB) readable(db *lsm.DB) (*lsm.DB, error) {
 			return nil, err
 		}
 		r.note("%s: no MANIFEST tells which of its %d SST files are live: all are read, the newest row of a key is shown, and rows that were deleted or replaced may show", d.dir, len(db.Tables))
-		all, err := lsm.OpenTables(d.dir, db.Tables)
+		all, err := lsm.OpenTables(d.dir, db.Tables, db.Skips)
 		if err != nil {
 			return nil, err
 		}

@@ -336,10 +336,14 @@ func (f *tableFile) open() (t *lsm.Table, gone bool, err error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, true, err
 	}
-	if err == nil && f.live != nil {
-		t.AssumeSeq(f.live.LargestSeq)
+	if err != nil || f.live == nil {
+		return t, false, err
 	}
-	return t, false, err
+	if err := t.AssumeSeq(f.live.LargestSeq); err != nil {
+		_ = t.Close()
+		return nil, false, err
+	}
+	return t, false, nil
 }
 
 // unfinished says whether err is only that the file is not whole yet: RocksDB

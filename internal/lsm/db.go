@@ -42,6 +42,9 @@ type DB struct {
 	// reader so that it had to look again.
 	Retried int
 
+	// Skips, when not nil, lets Get and iterators go past what is corrupt.
+	Skips *Skips
+
 	differ    bool // OPTIONS and MANIFEST have other families
 	collected bool // Version is no MANIFEST's: see OpenTables and DropDamaged
 }

@@ -29,7 +29,7 @@ func (d *DB) Get(family string, key []byte) (value []byte, ok bool, err error) {
 		if err2 != nil || newer.Version == nil || len(newer.Missing) > 0 {
 			return nil, false, corrupt(d.Dir+"/"+d.Version.Manifest, 0, "names a live file of column family %q that does not exist: %w", family, err).WithTry("%s", cureRestore)
 		}
-		newer.Retried = d.Retried + 1
+		newer.Retried, newer.Skips = d.Retried+1, d.Skips
 		*d = *newer
 	}
 }
@@ -57,7 +57,7 @@ func (d *DB) get(fam *Family, key []byte) ([]byte, bool, error) {
 		if newest := max(best.Seq, deleted); (found || deleted > 0) && f.LargestSeq < newest {
 			break
 		}
-		e, has, tomb, err := getIn(d.Version.Path(f), f, key)
+		e, has, tomb, err := getIn(d.Version.Path(f), f, key, d.Skips)
 		if err != nil {
 			return nil, false, err
 		}
@@ -86,7 +86,7 @@ func (d *DB) get(fam *Family, key []byte) ([]byte, bool, error) {
 
 // getIn is the newest entry of key in one live file, its value copied, and the
 // sequence number of the newest range tombstone over it, 0 when there is none.
-func getIn(path string, f File, key []byte) (e Entry, ok bool, tomb uint64, err error) {
+func getIn(path string, f File, key []byte, skips *Skips) (e Entry, ok bool, tomb uint64, err error) {
 	h, _, err := openFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, false, 0, fmt.Errorf("%w: %w", errVanished, err)
@@ -95,7 +95,10 @@ func getIn(path string, f File, key []byte) (e Entry, ok bool, tomb uint64, err 
 		return e, false, 0, ioError("read SST file", err)
 	}
 	defer h.Close()
-	t, dels, err := openLive(h, f)
+	t, dels, err := openLive(h, f, skips)
+	if err != nil && skips.past(Skip{File: path, What: SkipFile, Err: err}) {
+		return e, false, 0, nil
+	}
 	if err != nil {
 		return e, false, 0, err
 	}
@@ -112,6 +115,7 @@ func getIn(path string, f File, key []byte) (e Entry, ok bool, tomb uint64, err 
 	it := t.Iter()
 	defer it.Close()
 	it.Readahead(0)
+	it.Skip(skips)
 	if it.SeekGE(key) && bytes.Equal(it.Entry().Key, key) {
 		e = it.Entry()
 		e.Key, e.Value = key, bytes.Clone(e.Value)

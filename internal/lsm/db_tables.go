@@ -81,7 +81,7 @@ func (s *TableState) read(dir string) {
 		return
 	}
 	if s.Live {
-		t.AssumeSeq(s.File.LargestSeq)
+		s.Err = t.AssumeSeq(s.File.LargestSeq)
 	}
 	s.Info = t.Info()
 	if !s.Live {

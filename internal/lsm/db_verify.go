@@ -131,6 +131,9 @@ func verifyLive(v *Version, fam *Family, f File, buf []byte) (SSTInfo, error) {
 	if id, ok := info.Properties.Uint(PropFamilyID); ok && id != unknownFamilyID && id != uint64(fam.ID) {
 		return info, corrupt(path, 0, "written for column family %d, expected %d (%q)", id, fam.ID, fam.Name)
 	}
+	if seq, ok := info.Properties.globalSeqno(); ok && seq != 0 && seq != f.LargestSeq {
+		return info, badSeq(path, seq, f.LargestSeq)
+	}
 	if info.Entries > 0 && info.OrderChecked {
 		if bytes.Compare(info.SmallestKey, f.Smallest) < 0 {
 			return info, corrupt(path, 0, "first key %x, expected none before %x", info.SmallestKey, f.Smallest)

@@ -41,6 +41,16 @@ func FuzzTable(f *testing.F) {
 		if clean && it.Err() == nil && on != back && x.order.bytewise() {
 			t.Errorf("%d entries forward, %d backward", on, back)
 		}
+		it.Skip(&Skips{})
+		for _, first := range []func() (bool, func() bool){
+			func() (bool, func() bool) { return it.First(), it.Next },
+			func() (bool, func() bool) { return it.Last(), it.Prev },
+		} {
+			walk(first())
+			if err := it.Err(); err != nil && op.KindOf(err) == op.Corrupt {
+				t.Errorf("%v, although the iterator goes past it", err)
+			}
+		}
 		for _, key := range []string{"", "key00100", "key00200x", "z"} {
 			x.MayContain([]byte(key))
 			if it.SeekGE([]byte(key)) {

@@ -192,6 +192,7 @@ func (it *Iter) again(err error) (*Family, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.Skips = it.db.Skips
 	if len(d.Missing) > 0 {
 		return nil, gone
 	}

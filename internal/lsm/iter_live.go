@@ -52,7 +52,12 @@ func (it *Iter) live(r *run, e *Entry) (bool, error) {
 			return false, err
 		}
 		if err != nil {
-			return false, &op.Error{Kind: op.KindOf(err), What: fmt.Sprintf("%s: key %x", r.parts[r.at].path, e.Key), Err: err}
+			path := r.parts[r.at].path
+			err := &op.Error{Kind: op.KindOf(err), What: fmt.Sprintf("%s: key %x", path, e.Key), Err: err}
+			if it.db.Skips.past(Skip{File: path, What: SkipValue, LastKey: e.Key, Err: err}) {
+				return false, nil
+			}
+			return false, err
 		}
 		cur.Key, cur.Value, cur.Seq, cur.Kind = e.Key, v, e.Seq, KindPut
 		return true, nil

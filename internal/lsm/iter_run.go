@@ -40,11 +40,20 @@ type source interface {
 var errVanished = errors.New("a live file does not exist")
 
 // open opens the part for reading with the given readahead in bytes; live says
-// that its range tombstones are wanted as deletions.
-func (p *part) open(readahead int, live bool) error {
+// that its range tombstones are wanted as deletions. With skips a file that is
+// corrupt as a whole is one without entries.
+func (p *part) open(readahead int, live bool, skips *Skips) error {
 	if p.src != nil {
 		return nil
 	}
+	err := p.openFile(readahead, live, skips)
+	if err != nil && skips.past(Skip{File: p.path, What: SkipFile, Err: err}) {
+		p.src, err = &tombIter{}, nil
+	}
+	return err
+}
+
+func (p *part) openFile(readahead int, live bool, skips *Skips) error {
 	h := p.pin
 	if h == nil {
 		f, _, err := openFile(p.path)
@@ -56,7 +65,7 @@ func (p *part) open(readahead int, live bool) error {
 		}
 		h = f
 	}
-	t, dels, err := openLive(h, p.file)
+	t, dels, err := openLive(h, p.file, skips)
 	if err != nil {
 		if p.pin == nil {
 			_ = h.Close()
@@ -70,6 +79,7 @@ func (p *part) open(readahead int, live bool) error {
 	default:
 		it := t.Iter()
 		it.Readahead(readahead)
+		it.Skip(skips)
 		p.src = it
 		if live && len(dels) > 0 && p.dels == nil {
 			p.dels = cut(dels, p.file)
@@ -80,7 +90,7 @@ func (p *part) open(readahead int, live bool) error {
 
 // openLive opens a live file's table with the sequence number the MANIFEST
 // gives it, and reads its range tombstones.
-func openLive(h *os.File, f File) (*Table, []RangeDelete, error) {
+func openLive(h *os.File, f File, skips *Skips) (*Table, []RangeDelete, error) {
 	st, err := h.Stat()
 	if err != nil {
 		return nil, nil, ioError("read SST file", err)
@@ -92,9 +102,12 @@ func openLive(h *os.File, f File) (*Table, []RangeDelete, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	t.AssumeSeq(f.LargestSeq)
+	if err := t.AssumeSeq(f.LargestSeq); err != nil {
+		_ = t.Close()
+		return nil, nil, err
+	}
 	dels, err := t.RangeDeletes()
-	if err != nil {
+	if err != nil && !skips.past(Skip{File: h.Name(), What: SkipDeletions, Err: err}) {
 		_ = t.Close()
 		return nil, nil, err
 	}
@@ -117,9 +130,11 @@ func (p *part) close() {
 		return
 	}
 	p.src.Close()
-	_ = p.t.Close()
-	if p.pin == nil {
-		_ = p.h.Close()
+	if p.t != nil { // else nothing of it could be read
+		_ = p.t.Close()
+		if p.pin == nil {
+			_ = p.h.Close()
+		}
 	}
 	p.src, p.t, p.h = nil, nil, nil
 }
@@ -142,7 +157,7 @@ func (r *run) enter(i int) (*part, error) {
 	}
 	r.at = i
 	p := r.parts[i]
-	if err := p.open(r.it.readahead, !r.it.concat); err != nil {
+	if err := p.open(r.it.readahead, !r.it.concat, r.it.db.Skips); err != nil {
 		return nil, err
 	}
 	if p.dels != nil {

@@ -19,14 +19,15 @@ import (
 // the file with the higher number wins. Column families are those that the
 // files name. A file that cannot be read is in Problems; an error is only for a
 // directory where none can be, and for files of several databases, whose
-// sequence numbers mean nothing to each other (op.Usage).
-func OpenTables(dir string, names []string) (*DB, error) {
-	d := &DB{Dir: dir, Version: &Version{Dir: dir, ComparatorName: comparatorName}, Tables: names, Orphans: []string{}, collected: true}
+// sequence numbers mean nothing to each other (op.Usage). skips may be nil; it
+// becomes the database's.
+func OpenTables(dir string, names []string, skips *Skips) (*DB, error) {
+	d := &DB{Dir: dir, Skips: skips, Version: &Version{Dir: dir, ComparatorName: comparatorName}, Tables: names, Orphans: []string{}, collected: true}
 	byName := map[string]*Family{}
 	ids := map[string]bool{}
 	var first error
 	for _, name := range names {
-		f, info, err := readEnds(dir, name)
+		f, info, err := readEnds(dir, name, skips)
 		if err != nil {
 			if first == nil {
 				first = err
@@ -77,16 +78,16 @@ func (d *DB) OnlyTable(name string) (*DB, error) {
 				one := fam
 				one.Files = []File{f}
 				v := Version{Dir: d.Dir, ComparatorName: d.Version.ComparatorName, Families: []Family{one}}
-				return &DB{Dir: d.Dir, Version: &v, Options: d.Options, Identity: d.Identity, Tables: []string{name}, Size: f.Size, LiveSize: f.Size, collected: true}, nil
+				return &DB{Dir: d.Dir, Version: &v, Options: d.Options, Identity: d.Identity, Tables: []string{name}, Size: f.Size, LiveSize: f.Size, Skips: d.Skips, collected: true}, nil
 			}
 		}
 	}
-	return OpenTables(d.Dir, []string{name})
+	return OpenTables(d.Dir, []string{name}, d.Skips)
 }
 
 // readEnds is what a MANIFEST would say of an SST file, as far as the file
 // tells it itself.
-func readEnds(dir, name string) (File, TableInfo, error) {
+func readEnds(dir, name string, skips *Skips) (File, TableInfo, error) {
 	t, err := OpenTableFile(filepath.Join(dir, name))
 	if err != nil {
 		return File{}, TableInfo{}, err
@@ -103,6 +104,7 @@ func readEnds(dir, name string) (File, TableInfo, error) {
 	it := t.Iter()
 	defer it.Close()
 	it.Readahead(0)
+	it.Skip(skips)
 	if it.First() {
 		f.Smallest = bytes.Clone(it.Entry().Key)
 		if f.Largest = bytes.Repeat([]byte{0xff}, 64); it.Last() { // else its last block is damaged: what is before it can be read
@@ -112,7 +114,7 @@ func readEnds(dir, name string) (File, TableInfo, error) {
 		return File{}, info, err
 	}
 	dels, err := t.RangeDeletes()
-	if err != nil {
+	if err != nil && !skips.past(Skip{File: filepath.Join(dir, name), What: SkipDeletions, Err: err}) {
 		return File{}, info, err
 	}
 	for _, r := range dels {

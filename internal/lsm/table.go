@@ -136,11 +136,23 @@ func (t *Table) close() { _ = t.Close() }
 
 // AssumeSeq gives the entries of an external file that does not say so itself
 // their sequence number: the largest one that the MANIFEST has for the file.
-// To be called before the table is read; no effect on other files.
-func (t *Table) AssumeSeq(seq uint64) {
-	if t.extern && t.seq == 0 {
-		t.seq = seq
+// One that the file says must be the same: no checksum covers it. To be called
+// before the table is read; no effect on other files.
+func (t *Table) AssumeSeq(seq uint64) error {
+	if !t.extern || t.seq == seq {
+		return nil
 	}
+	if t.seq != 0 {
+		return badSeq(t.name, t.seq, seq)
+	}
+	t.seq = seq
+	return nil
+}
+
+// badSeq is RocksDB's own check (block_based_table_reader.cc:
+// GetGlobalSequenceNumber).
+func badSeq(path string, got, want uint64) error {
+	return corrupt(path, 0, "property %s is %d, expected %d as the MANIFEST says", PropGlobalSeqno, got, want)
 }
 
 func (t *Table) find(name string) (handle, bool) {

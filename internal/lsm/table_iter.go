@@ -21,6 +21,10 @@ type TableIter struct {
 	entry Entry
 	valid bool
 	err   error
+
+	skips   *Skips // nil: what is corrupt ends a step
+	last    []byte // the last key, when skips is not nil
+	hasLast bool   // there is one since the last positioning
 }
 
 // Iter returns an iterator that stands nowhere yet. Blocks are read as it
@@ -49,12 +53,12 @@ func (it *TableIter) current() *Entry { return &it.entry }
 
 // First goes to the first entry.
 func (it *TableIter) First() bool {
-	return it.open() && it.enter(forward, it.x.begin(forward))
+	return it.open() && it.enter(forward, it.x.begin(forward), false)
 }
 
 // Last goes to the last entry.
 func (it *TableIter) Last() bool {
-	return it.open() && it.enter(backward, it.x.begin(backward))
+	return it.open() && it.enter(backward, it.x.begin(backward), false)
 }
 
 // Next goes to the entry behind the current one.
@@ -75,32 +79,38 @@ func (it *TableIter) SeekGE(key []byte) bool {
 		return false
 	}
 	if !it.x.seek(key) {
-		return it.end()
+		return it.enter(forward, false, false)
 	}
-	if !it.load(forward) {
-		return false
+	switch {
+	case !it.load(forward):
+	case it.data.seek(key, it.t.order.cmp):
+		if it.show() {
+			return true
+		}
+	case it.data.err() != nil:
+		it.fail()
 	}
-	if it.data.seek(key, it.t.order.cmp) {
-		return it.show()
-	}
-	if it.data.err() != nil {
-		return it.fail()
-	}
-	return it.enter(forward, it.x.move(forward))
+	return (it.err == nil || it.past(SkipBlock, it.at.off)) && it.enter(forward, it.x.move(forward), true)
 }
 
 // SeekLT goes to the last entry whose user key is before key: the oldest one
 // of its key.
 func (it *TableIter) SeekLT(key []byte) bool {
-	if it.SeekGE(key) {
-		return it.Prev()
+	ok := it.SeekGE(key)
+	if ok {
+		ok = it.Prev()
+	} else if it.err == nil {
+		ok = it.Last()
 	}
-	return it.err == nil && it.Last()
+	for ok && it.skips != nil && it.t.order.cmp(it.entry.Key, key) >= 0 {
+		ok = it.Prev() // the search ended at a corrupt entry of that block
+	}
+	return ok
 }
 
 // open reads the index and the dictionary once.
 func (it *TableIter) open() bool {
-	it.valid, it.err = false, nil
+	it.valid, it.hasLast, it.err = false, false, nil
 	if it.x != nil {
 		return true
 	}
@@ -110,6 +120,7 @@ func (it *TableIter) open() bool {
 	}
 	if err != nil {
 		it.err = err
+		it.past(SkipFile, 0)
 		return false
 	}
 	it.x = x
@@ -130,41 +141,53 @@ func (it *TableIter) move(d direction) bool {
 	if !it.valid {
 		return false
 	}
+	it.remember()
 	it.valid = false
 	if d.step(&it.data) {
-		return it.show()
-	}
-	if it.data.err() != nil {
-		return it.fail()
-	}
-	old := it.at
-	ok := it.x.move(d)
-	if ok {
-		// Blocks ascend in every writer's files; a hostile index may not lead
-		// around in circles.
-		if h := it.x.at(); d == backward && h.end() > old.off || d == forward && h.off < old.end() {
-			it.err = corrupt(it.t.name, int64(h.off), "index block: data block at %d of %d bytes beside the one at %d of %d, expected ascending ones", h.off, h.size, old.off, old.size)
-			return false
+		if it.show() {
+			return true
 		}
+	} else if it.data.err() != nil {
+		it.fail()
 	}
-	return it.enter(d, ok)
+	return (it.err == nil || it.past(SkipBlock, it.at.off)) && it.enter(d, it.x.move(d), true)
 }
 
 // enter goes to the near end of the block that the index stands on (ok), or of
-// the next one that is not empty.
-func (it *TableIter) enter(d direction, ok bool) bool {
-	for ; ok; ok = it.x.move(d) {
-		if !it.load(d) {
+// the next one that is not empty. moved says that it comes from the block at.
+func (it *TableIter) enter(d direction, ok, moved bool) bool {
+	for ; ok || it.pastIndex(); ok = it.x.move(d) {
+		if !ok {
+			continue
+		}
+		h := it.x.at()
+		switch {
+		case moved && !it.beyond(d, h):
+		case !it.load(d):
+		case d.start(&it.data):
+			if it.show() {
+				return true
+			}
+		case it.data.err() != nil:
+			it.fail()
+		}
+		if it.err != nil && !it.past(SkipBlock, h.off) {
 			return false
 		}
-		if d.start(&it.data) {
-			return it.show()
-		}
-		if it.data.err() != nil {
-			return it.fail()
-		}
+		moved = true
 	}
 	return it.end()
+}
+
+// beyond says whether the block at h lies where the iterator goes, seen from
+// the last one: blocks ascend in every writer's files, and a hostile index may
+// not lead around in circles.
+func (it *TableIter) beyond(d direction, h handle) bool {
+	if d == backward && h.end() <= it.at.off || d == forward && h.off >= it.at.end() {
+		return true
+	}
+	it.err = corrupt(it.t.name, int64(h.off), "index block: data block at %d of %d bytes beside the one at %d of %d, expected ascending ones", h.off, h.size, it.at.off, it.at.size)
+	return false
 }
 
 // end is where the index has no more blocks.
@@ -241,5 +264,8 @@ func (t *Table) RangeDeletes() ([]RangeDelete, error) {
 		out = append(out, RangeDelete{append([]byte{}, userKey(key)...), append([]byte{}, value...), seq})
 		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
