@@ -64,7 +64,7 @@ func (f *rowsFlags) registerHow(cmd *cobra.Command, more func(fs *pflag.FlagSet)
 		f.limit.min = 1
 		fs.Var(&f.limit, "limit", "stop after `N` rows")
 		fs.BoolVar(&f.deleted, "include-deleted", false, "of a topic: show deleted keys too")
-		fs.BoolVar(&f.keepGoing, "keep-going", false, "of a damaged store: read it without the files that are missing or cut off; older and deleted rows may show")
+		fs.BoolVar(&f.keepGoing, "keep-going", false, "of a damaged store: read it without the files that are missing or cut off, and past corrupt blocks; older and deleted rows may show")
 		fs.StringVar(&f.query, "query", "", "jq `EXPRESSION` over each row, as -o jsonl has it; its results are shown")
 		fs.Var(&f.memory, "memory", "memory budget for --topic (default 256MiB)")
 		f.out.register(cmd, formatTable, formatJSON, formatJSONL, formatCSV)

@@ -136,8 +136,10 @@ func see(seen *spec.Seen, s *Store, facts map[factKey]*dbFacts, files *taskOffse
 	}
 }
 
-// sampleRows is how many rows are looked at from each end of a file.
-const sampleRows = 100
+const (
+	sampleRows  = 100 // looked at from each end of a file
+	sampleSkips = 16  // corrupt blocks gone past for that
+)
 
 // sampler shows rows of one file of a family, from both ends: in time-ordered
 // and versioned stores the two differ.
@@ -164,6 +166,7 @@ func sampler(facts map[factKey]*dbFacts) func(dir, family string, fn func(key, v
 		it := t.Iter()
 		defer it.Close()
 		it.Readahead(0)
+		it.Skip(&lsm.Skips{Limit: sampleSkips}) // told as damage elsewhere
 		n := 0
 		for ok := it.First(); ok && n < sampleRows; ok = it.Next() {
 			if e := it.Entry(); e.Kind == lsm.KindPut {
@@ -174,7 +177,7 @@ func sampler(facts map[factKey]*dbFacts) func(dir, family string, fn func(key, v
 			}
 		}
 		if n < sampleRows {
-			return nil // a damaged block is told elsewhere
+			return nil
 		}
 		n = 0
 		for ok := it.Last(); ok && n < sampleRows; ok = it.Prev() {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sstool/internal/lsm"
 	"sstool/internal/op"
 	"sstool/internal/serde"
 	"sstool/internal/streams"
@@ -22,7 +23,8 @@ type RowsOptions struct {
 	Kind       streams.Kind // "": told from the files
 	WindowSize int64        // ms; 0: not known, so the end of a window is not either
 
-	// KeepGoing reads a database without the files that are missing or cut off.
+	// KeepGoing reads a database without the files that are missing or cut off,
+	// and goes on behind what is corrupt in the others.
 	KeepGoing bool
 
 	// How keys, foreign keys and values are decoded; nil is guessed.
@@ -49,7 +51,10 @@ type RowsResult struct {
 	FirstError  string       `json:"first_error"`
 	Limited     bool         `json:"limited"`  // the limit ended it, there may be more
 	Complete    bool         `json:"complete"` // false: an error ended it
-	Warnings    []string     `json:"warnings"`
+	// What RowsOptions.KeepGoing went past, 1,000 parts at most.
+	Skipped     []SkippedPart `json:"skipped"`
+	SkippedMore bool          `json:"skipped_more"` // there were more
+	Warnings    []string      `json:"warnings"`
 }
 
 // Decoder is how a column is decoded.
@@ -86,7 +91,8 @@ type Rows struct {
 
 	raw     bool  // a database of another system: all families as they are
 	damage  error // why not all rows can be read; nil when nothing is known to be wrong
-	retried int   // how often an application changed files while they were read
+	skips   lsm.Skips
+	retried int // how often an application changed files while they were read
 
 	key, foreign, value column
 }
@@ -289,8 +295,9 @@ func (p *pass) finish(err error) (*RowsResult, error) {
 		err = nil
 	}
 	if err == nil {
-		err = p.r.damage
+		err = p.r.wrong()
 	}
+	p.r.saySkipped(p.res)
 	p.res.Complete = err == nil
 	if p.r.retried > 0 {
 		p.r.note("%s", retriedNote(int64(p.r.retried)))

@@ -13,6 +13,7 @@ import (
 // costs rows the reading ends with an error.
 func (d *rowsDB) readable(db *lsm.DB) (*lsm.DB, error) {
 	r := d.r
+	db.Skips = r.skipping()
 	if d.only != "" {
 		r.note("%s/%s alone is read: other files of the store may replace its rows, or hold what it deletes", d.dir, d.only)
 		return db.OnlyTable(d.only)
@@ -69,7 +70,7 @@ func (r *Rows) passOver(err error) bool {
 	if r.damage == nil {
 		e := &op.Error{Kind: op.Corrupt, What: r.notWhole(), Err: err}
 		if len(op.Tries(err)) == 0 {
-			e.Try = "restore the store from its changelog; sstool inspect sst --verify --keep-going says what of its files is whole"
+			e.Try = tryRestoreStore
 		}
 		r.damage = e
 	}
@@ -88,8 +89,8 @@ func (r *Rows) lookForDamage() error {
 			if _, _, err := d.open(); err != nil {
 				return err
 			}
-			if r.damage != nil {
-				return r.damage
+			if err := r.wrong(); err != nil {
+				return err
 			}
 		}
 	}

@@ -35,8 +35,8 @@ func (r *Rows) KeyBytes(ctx context.Context, text string) ([]byte, error) {
 		if err := r.guess(ctx); err != nil {
 			return nil, err
 		}
-		if r.keyColumn().serde == nil && r.damage != nil {
-			return nil, r.damage // why nothing is evident
+		if err := r.wrong(); err != nil && r.keyColumn().serde == nil {
+			return nil, err // why nothing is evident
 		}
 	}
 	return r.encodeKey(text)

@@ -55,7 +55,7 @@ func (b *bench) inspect(records int64) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("inspect: a store of %d rows, %.0f MiB\n", made.Total.Records, mib(made.Store))
+	fmt.Printf("inspect: a store of %d records, %.0f MiB\n", made.Total.Records, mib(made.Store))
 	duels := []*duel{
 		{what: "verify every block, count every entry", other: "sst_dump --command=check", aim: 3, memory: 128 << 20,
 			own:    func() (timing, error) { return b.command(b.binary, "inspect", "sst", "--verify", store, "-o", "jsonl") },
