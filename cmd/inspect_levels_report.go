@@ -52,7 +52,7 @@ func renderLevels(w *tableWriter, r *inspect.Levels, bars, utf8 bool) {
 	if len(r.Families) > 1 {
 		t := r.Total
 		w.line("")
-		w.sentence("%d column families: %s in %d files, %d sorted runs, pending compaction %s", len(r.Families), humanBytes(t.Size), t.Files, t.Runs, humanBytes(t.Pending))
+		w.sentence("%d column families: %s in %s, %d sorted runs, pending compaction %s", len(r.Families), humanBytes(t.Size), counted(t.Files, "file"), t.Runs, humanBytes(t.Pending))
 	}
 	notes := r.Notes
 	if r.Empty > 0 {
@@ -74,7 +74,7 @@ func (w *tableWriter) levelsRows(shapes []inspect.FamilyShape) {
 		columns = append([]column{{name: "APPLICATION", short: "APP"}}, columns...)
 	}
 	if w.machine() {
-		columns = append(columns, column{name: "APPLICATION", wide: true}, column{name: "DATABASE", wide: true}, column{name: "ENTRIES", wide: true})
+		columns = append(columns, column{name: "APPLICATION", wide: true}, column{name: "DATABASE", wide: true}, column{name: "ENTRIES", wide: true}, column{name: "DB ID", wide: true})
 	}
 	var rows [][]string
 	for i := range shapes {
@@ -82,6 +82,9 @@ func (w *tableWriter) levelsRows(shapes []inspect.FamilyShape) {
 		store, family, segment := s.Store, w.shortName(s.Family, 7), ""
 		if store == "" {
 			store = w.shortPath(s.Database, 18)
+		}
+		if s.DBID != "" && !w.machine() {
+			store += " " + w.shortName(s.DBID, 9)
 		}
 		if s.Segment != nil {
 			if segment = w.when(s.Segment); w.format == formatTable {
@@ -94,7 +97,7 @@ func (w *tableWriter) levelsRows(shapes []inspect.FamilyShape) {
 			strconv.FormatFloat(s.SizeAmpPercent, 'f', 1, 64), w.nextCompaction(s),
 		}
 		if w.machine() {
-			row = append(row, s.Application, s.Database, w.count(s.Entries))
+			row = append(row, s.Application, s.Database, w.count(s.Entries), s.DBID)
 		} else if apps {
 			row = append([]string{w.shortName(s.Application, 10)}, row...)
 		}
@@ -133,7 +136,11 @@ func (w *tableWriter) levelsPicture(s *inspect.FamilyShape, utf8 bool) {
 	if style == "" {
 		style = "compaction style unknown"
 	}
-	w.wrapped("", fmt.Sprintf("%s: %s (%s)", placeText(s.Place), s.Family, style))
+	place := placeText(s.Place)
+	if s.DBID != "" {
+		place += ", files of database " + s.DBID
+	}
+	w.wrapped("", fmt.Sprintf("%s: %s (%s)", place, s.Family, style))
 	var largest int64
 	for _, r := range s.Runs {
 		largest = max(largest, r.Size)
@@ -162,7 +169,7 @@ func (w *tableWriter) levelsPicture(s *inspect.FamilyShape, utf8 bool) {
 		}
 		w.line("%s L%s %-9s %10s  %s%s", compacted(i), level, w.shortName(what, 9), humanBytes(r.Size), sizeBar(r.Size, largest, barWidth, utf8), tomb)
 	}
-	w.line("  %s in %d files; a read merges %d sorted run%s, a key may be in %d", humanBytes(s.Size), s.Files, s.ReadRuns, strings.TrimSpace(plural(s.ReadRuns)), s.OverlapRuns)
+	w.line("  %s in %s; a read merges %d sorted run%s, a key may be in %d", humanBytes(s.Size), counted(s.Files, "file"), s.ReadRuns, strings.TrimSpace(plural(s.ReadRuns)), s.OverlapRuns)
 	if !s.LevelsKnown {
 		w.line("  live set unknown, %s", s.PendingReason)
 		return

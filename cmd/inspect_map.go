@@ -67,7 +67,7 @@ func newInspectMap(a *app) *cobra.Command {
 		f.registerPlace(fs)
 		fs.Var(&f.kinds, "kind", "only stores of these `KINDS`: "+diskKinds())
 		f.sumBy.choices = []string{inspect.SumByStore, inspect.SumByTask, inspect.SumByApp}
-		fs.Var(&f.retention, "retention", "how long windows and sessions are kept, to tell which segments have expired (default as their interval tells)")
+		fs.Var(&f.retention, "retention", "how long windows and sessions are kept, to tell which segments have expired (default as the changelog tells, else their interval)")
 		fs.Var(&f.sumBy, "sum-by", "add up by `WHAT`: store, task or app")
 		f.out.register(cmd, formatTable, formatWide, formatJSON, formatJSONL, formatCSV, formatTSV)
 	})

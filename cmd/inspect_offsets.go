@@ -19,8 +19,9 @@ column family in the store itself (since 4.3). Where both have one, the file win
 The number is the offset of the last record applied; for global stores it is the
 next one. With --bootstrap-server it is put against the start of the log, the last
 stable offset and the end. VERDICT says what a start from this disk does: resumes,
-from start (nothing stored: all is replayed), or wiped (the offset lies outside of
-the log: Kafka Streams wipes the whole task and restores it).`
+from start (nothing stored: all is replayed), wiped (the offset lies outside of
+the log: Kafka Streams wipes the whole task and restores it), or damaged (files of
+the store are: RocksDB may refuse them, and an offset in it is not certain).`
 
 func newInspectOffsets(a *app) *cobra.Command {
 	var f mapFlags
@@ -34,7 +35,7 @@ func newInspectOffsets(a *app) *cobra.Command {
 			{0, "ok, whatever the verdicts say"}, {1, "failed"}, {2, "wrong flags, or PATH is a file of something else"},
 			{4, "some directories or files, or some topics, could not be read; the rest is told"},
 			{10, "no such path, or no store under it; no such store or task"},
-			{13, "Kafka unreachable or access denied; the disk is told all the same"}, {14, "the cluster id differs"},
+			{12, "files of a store are damaged"}, {13, "Kafka unreachable or access denied; the disk is told all the same"}, {14, "the cluster id differs"},
 		}),
 		Args: onePath,
 	}
@@ -64,6 +65,9 @@ func (a *app) inspectOffsets(ctx context.Context, f *mapFlags, args []string) er
 		if err != nil {
 			return err
 		}
+		if err := res.Damage(); err != nil {
+			return err
+		}
 		return mapOutcome(res.Unreadable, res.Cluster, o.ClientErr)
 	})
 }
@@ -86,6 +90,12 @@ func renderOffsets(w *tableWriter, r *inspect.Offsets) {
 		offsetRows(w, r, r.Rows[i:n], false)
 		i = n
 	}
+	for i, d := range r.Damaged {
+		if i == 0 {
+			w.line("")
+		}
+		w.wrapped("  ", "problem: "+d.Where+": "+d.What)
+	}
 	if r.Cluster != nil && r.Cluster.Error != "" {
 		w.line("")
 		w.wrapped("", "changelogs unmeasured: "+r.Cluster.Error)
@@ -97,7 +107,7 @@ func offsetRows(w *tableWriter, r *inspect.Offsets, list []inspect.OffsetRow, wi
 	columns := []column{{name: "APP", wide: true}, {name: "TASK"}, {name: "STORE"}, {name: "TOPIC", wide: true}, {name: "PARTITION", right: true, wide: true},
 		{name: "CHECKPOINT", short: "FILE", right: true}, {name: "FAMILY", right: true}, {name: "LOG START", right: true, wide: !cluster},
 		{name: "LAST STABLE", right: true, wide: true}, {name: "END", right: true, wide: !cluster}, {name: "LAG", right: true, wide: !cluster},
-		{name: "VERDICT", wide: !cluster}, {name: "WHY", wide: true}}
+		{name: "VERDICT", wide: !cluster && len(r.Damaged) == 0}, {name: "WHY", wide: true}}
 	var rows [][]string
 	number := func(n *int64) string {
 		if n == nil {

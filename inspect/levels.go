@@ -42,6 +42,7 @@ type LevelsTotal struct {
 // FamilyShape is the tree of one column family of one database.
 type FamilyShape struct {
 	Place
+	DBID       string      `json:"db_id"` // of the database that wrote the files, where a directory has files of several
 	Family     string      `json:"column_family"`
 	Style      string      `json:"compaction_style"` // universal, level, fifo, none; "" when unknown
 	Files      int         `json:"files"`
@@ -169,7 +170,17 @@ func shapesWithout(d *opened) (out []FamilyShape, problems []FileProblem) {
 	if len(d.db.Tables) == 0 {
 		return nil, nil
 	}
-	all, err := lsm.OpenTables(d.Database, d.db.Tables, nil)
+	for id, names := range lsm.ByDatabase(d.Database, d.db.Tables) {
+		shapes, failed := shapesOfTables(d, id, names)
+		out, problems = append(out, shapes...), append(problems, failed...)
+	}
+	return out, problems
+}
+
+// shapesOfTables are the families of SST files of one database, whose id is not
+// "" when there are files of others beside them.
+func shapesOfTables(d *opened, id string, names []string) (out []FamilyShape, problems []FileProblem) {
+	all, err := lsm.OpenTables(d.Database, names, nil)
 	if err != nil {
 		return nil, []FileProblem{problemOf(d.Database, err)}
 	}
@@ -179,7 +190,7 @@ func shapesWithout(d *opened) (out []FamilyShape, problems []FileProblem) {
 		for j := range fam.Files {
 			fam.Files[j].Level, fam.Files[j].SmallestSeq, fam.Files[j].LargestSeq = -1, 0, 0
 		}
-		s := FamilyShape{Place: d.Place, Family: fam.Name, Style: styleOf(d.db.Options, fam.Name), PendingReason: "levels unknown, no MANIFEST tells them"}
+		s := FamilyShape{Place: d.Place, DBID: id, Family: fam.Name, Style: styleOf(d.db.Options, fam.Name), PendingReason: "levels unknown, no MANIFEST tells them"}
 		infos := make([]lsm.TableInfo, len(fam.Files))
 		for j := range fam.Files {
 			t, err := lsm.OpenTableFile(all.Version.Path(fam.Files[j]))

@@ -231,16 +231,24 @@ func (m *Map) keepKinds(kinds []streams.Kind) error {
 // Damage is the error of a map with damaged databases in it: the rest is told,
 // and what is wrong is among the remarks. nil when there is none.
 func (m *Map) Damage() error {
+	var all []Remark
 	for _, s := range m.AllStores() {
-		if len(s.damaged) == 0 {
-			continue
-		}
-		first := s.damaged[0]
-		more := ""
-		if m.Damaged > 1 {
-			more = fmt.Sprintf(" (and %d more)", m.Damaged-1)
-		}
-		return &op.Error{Kind: op.Corrupt, What: first.Where, Err: errors.New(first.What + more), Try: first.Cure}
+		all = append(all, s.damaged...)
 	}
-	return nil
+	return damageOf(all)
+}
+
+func damageOf(list []Remark) error {
+	if len(list) == 0 {
+		return nil
+	}
+	first := list[0]
+	return &op.Error{Kind: op.Corrupt, What: first.Where, Err: errors.New(first.What + andMore(len(list)-1)), Try: first.Cure}
+}
+
+func andMore(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more)", n)
 }

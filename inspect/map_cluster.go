@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"sstool/internal/kafka"
 	"sstool/internal/op"
@@ -54,17 +55,23 @@ func (m *Map) askCluster(ctx context.Context, o MapOptions, sink op.Sink) {
 		m.unmeasured(c.Error)
 		return
 	}
-	q := &topicAsker{client: o.Client, partitions: map[string]int{}, ends: map[string]topicEnds{}}
+	q := &topicAsker{client: o.Client, partitions: map[string]int{}, ends: map[string]topicEnds{}, configs: map[string]topicConfig{}}
 	for _, t := range topics {
 		q.partitions[t.Name] = len(t.Partitions)
 	}
 	wanted, orphans := m.topics(q.partitions, o)
 	q.ask(ctx, wanted, sink)
+	if o.Retention == 0 {
+		q.askConfigs(ctx, m.expiring(q.partitions))
+	}
 	for i := range m.Apps {
 		a := &m.Apps[i]
 		for j := range a.Stores {
 			s := &a.Stores[j]
 			s.Cluster = q.lag(s)
+			if c, ok := q.configs[changelogOf(s)]; ok && s.expires() {
+				s.expiryByTopic(c.config, c.err, a.Lock.Held != nil && *a.Lock.Held, time.Now())
+			}
 			s.Remarks = append(s.Remarks, lagRemarks(s)...)
 		}
 		if r, ok := foreignOffsets(a); ok {
@@ -147,38 +154,58 @@ type topicEnds struct {
 	err error
 }
 
-// topicAsker asks for the ends of topics, several at once.
+// topicConfig is the configuration of a topic.
+type topicConfig struct {
+	config map[string]string
+	err    error
+}
+
+// topicAsker asks for the ends of topics, several at once, and for the
+// configuration of some.
 type topicAsker struct {
 	client     *kafka.Client
 	partitions map[string]int
 
-	mu   sync.Mutex
-	ends map[string]topicEnds
+	mu      sync.Mutex
+	ends    map[string]topicEnds
+	configs map[string]topicConfig
 }
 
 const topicsAtOnce = 8
 
 func (q *topicAsker) ask(ctx context.Context, topics []string, sink op.Sink) {
-	next := make(chan string)
-	var wg sync.WaitGroup
-	for range min(topicsAtOnce, len(topics)) {
-		wg.Go(func() {
-			for t := range next {
-				at, err := q.client.Offsets(ctx, t, nil)
-				q.mu.Lock()
-				q.ends[t] = topicEnds{at, err}
-				q.mu.Unlock()
-				if err != nil {
-					sink.Warn(t, fmt.Sprintf("offsets of %s: %v", t, err))
-				}
-			}
-		})
+	forEach(ctx, len(topics), topicsAtOnce, func(i int) {
+		t := topics[i]
+		at, err := q.client.Offsets(ctx, t, nil)
+		q.mu.Lock()
+		q.ends[t] = topicEnds{at, err}
+		q.mu.Unlock()
+		if err != nil {
+			sink.Warn(t, fmt.Sprintf("offsets of %s: %v", t, err))
+		}
+	})
+}
+
+func (q *topicAsker) askConfigs(ctx context.Context, topics []string) {
+	forEach(ctx, len(topics), topicsAtOnce, func(i int) {
+		config, err := q.client.TopicConfig(ctx, topics[i])
+		q.mu.Lock()
+		q.configs[topics[i]] = topicConfig{config, err}
+		q.mu.Unlock()
+	})
+}
+
+// expiring are the changelogs of stores whose segments expire.
+func (m *Map) expiring(have map[string]int) (topics []string) {
+	all := m.AllStores()
+	for i := range all {
+		s := &all[i]
+		t := changelogOf(s)
+		if _, ok := have[t]; ok && s.expires() && !slices.Contains(topics, t) {
+			topics = append(topics, t)
+		}
 	}
-	for _, t := range topics {
-		next <- t
-	}
-	close(next)
-	wg.Wait()
+	return topics
 }
 
 // lag compares a store with its changelog.

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -150,7 +151,7 @@ func (r *dbReader) readOnce(ctx context.Context, f *dbFacts) (vanished bool) {
 			return true
 		}
 	}
-	f.readOffsets()
+	f.readOffsets(db)
 	return false
 }
 
@@ -249,6 +250,9 @@ func (f *dbFacts) said(file string) bool {
 
 // allFiles takes every SST file, of a database whose live set is not known.
 func (f *dbFacts) allFiles(ctx context.Context, db *lsm.DB) {
+	if n := lsm.Databases(f.Dir, db.Tables); n > 1 {
+		f.problems = append(f.problems, lsm.Problem{What: fmt.Sprintf("has SST files of %d databases: they are not one store, and what is told of it is of all together", n), Cure: "give each database a directory of its own"})
+	}
 	byName := map[string]*familyFacts{}
 	var names []string
 	for _, name := range db.Tables {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sstool/internal/lsm/lsmtest"
+	"sstool/internal/streams"
 )
 
 // TestExpiredSegments is case K21: segments by stream time and by wall clock.
@@ -54,6 +55,68 @@ func TestExpiredSegments(t *testing.T) {
 	for _, name := range []string{"plain-kv", "versioned"} {
 		if s := mapOf(t, MapOptions{Path: app, Stores: []string{name}}).AllStores()[0]; s.Expiry != nil {
 			t.Errorf("%s expires: %+v", name, s.Expiry)
+		}
+	}
+}
+
+// TestExpiryByChangelog: the retention of a store is what its changelog was made
+// with, less a day, unless the segments contradict it.
+func TestExpiryByChangelog(t *testing.T) {
+	const day = int64(86_400_000)
+	kind, why := string(streams.TimestampedWindow), "likely at most twice the segment interval, as Kafka Streams has it"
+	for name, c := range map[string]struct {
+		config    map[string]string
+		err       error
+		interval  int64 // 0: not known
+		retention int64
+		why       string
+		stream    int
+	}{
+		"as made":          {map[string]string{"cleanup.policy": "compact,delete", "retention.ms": fmt.Sprint(day + 180_000)}, nil, 90_000, 180_000, "retention.ms=86580000 of topic app-w-changelog less 24h0m0s", 1},
+		"one segment":      {map[string]string{"cleanup.policy": "delete", "retention.ms": fmt.Sprint(day + 180_000)}, nil, 0, 180_000, "retention.ms=86580000", 1},
+		"a larger step":    {map[string]string{"cleanup.policy": "delete", "retention.ms": fmt.Sprint(day + 180_000)}, nil, 180_000, 180_000, "retention.ms=86580000", 1},
+		"another addition": {map[string]string{"cleanup.policy": "delete", "retention.ms": fmt.Sprint(day + 180_000)}, nil, 60_000, 120_000, "does not fit segments of 1m0s", 2},
+		"compacted only":   {map[string]string{"cleanup.policy": "compact", "retention.ms": fmt.Sprint(7 * day)}, nil, 60_000, 120_000, "is not one that deletes by time", 2},
+		"less than a day":  {map[string]string{"cleanup.policy": "delete", "retention.ms": "3600000"}, nil, 60_000, 120_000, "leaves no usable retention", 2},
+		"denied":           {nil, os.ErrPermission, 60_000, 120_000, "not from the changelog: permission denied", 2},
+		"nothing known":    {nil, os.ErrPermission, 0, 0, "", 0},
+	} {
+		m := MapStore{Kind: MapKind{Kind: &kind}, Dir: "dir", Offsets: MapOffsets{Topic: "app-w-changelog"}, Remarks: []Remark{{Note, "other", "", ""}}}
+		for _, start := range []int64{0, 180_000, 360_000} {
+			m.Segments = append(m.Segments, MapSegment{StartMs: start})
+		}
+		if c.interval > 0 {
+			m.Interval = &c.interval
+		}
+		now := time.UnixMilli(0) // nothing by the clock
+		m.Expiry = m.expiry(streams.Derived{}, now)
+		if (m.Expiry != nil) != (c.interval > 0) || m.Expiry != nil && c.interval == 60_000 && m.Expiry.RetentionWhy != why {
+			t.Fatalf("%s: %+v", name, m.Expiry)
+		}
+		m.Remarks = append(m.Remarks, m.Expiry.remarks(&m, false)...)
+		before := m
+		m.expiryByTopic(c.config, c.err, false, now)
+		e := m.Expiry
+		if e == nil {
+			if c.retention > 0 {
+				t.Errorf("%s: nothing expires", name)
+			}
+			continue
+		}
+		if e.Retention != c.retention || !strings.Contains(e.RetentionWhy, c.why) || e.ByStreamTime != c.stream {
+			t.Errorf("%s: %+v, want %d ms (%s), %d by stream time", name, e, c.retention, c.why, c.stream)
+		}
+		marked := 0
+		for _, s := range m.Segments {
+			if s.Expired != "" {
+				marked++
+			}
+		}
+		if said := len(m.Remarks) - 1; marked != c.stream || said != min(1, c.stream) || m.Remarks[0].What != "other" {
+			t.Errorf("%s: %d segments marked, want %d; remarks %+v", name, marked, c.stream, m.Remarks)
+		}
+		if before.Expiry != nil && before.Expiry.Retention != 2*c.interval {
+			t.Errorf("%s: the map that was there changed: %+v", name, before.Expiry)
 		}
 	}
 }

@@ -1,13 +1,16 @@
 package inspect
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"sstool/internal/lsm"
 	"sstool/internal/lsm/lsmtest"
+	"sstool/internal/op"
 	"sstool/internal/streams"
 )
 
@@ -302,5 +305,64 @@ func TestAbsentChangelogs(t *testing.T) {
 	s.Offsets.List = []MapOffset{{Topic: "orders-totals-changelog", Offset: &n}}
 	if r := lagRemarks(s); len(r) != 1 || r[0].Level != Warning || !strings.Contains(r[0].What, "orphaned") {
 		t.Errorf("with an offset: %v", r)
+	}
+}
+
+// TestOffsetsOfDamagedStore: what an offsets family says that cannot be read is
+// not known; without CURRENT it is read all the same.
+func TestOffsetsOfDamagedStore(t *testing.T) {
+	for name, c := range map[string]struct {
+		damage func(t *testing.T, dir, sst string)
+		why    string
+		offset bool
+	}{
+		"a bit": {func(t *testing.T, _, sst string) {
+			b, err := os.ReadFile(sst)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b[30] ^= 4
+			write(t, sst, string(b))
+		}, "the offsets family cannot be read", false},
+		"no file": {func(t *testing.T, _, sst string) {
+			if err := os.Remove(sst); err != nil {
+				t.Fatal(err)
+			}
+		}, "the offsets family cannot be read", false},
+		"no CURRENT": {func(t *testing.T, dir, _ string) {
+			if err := os.Remove(filepath.Join(dir, "CURRENT")); err != nil {
+				t.Fatal(err)
+			}
+		}, "", true},
+		"no MANIFEST": {func(t *testing.T, dir, _ string) {
+			if err := os.Remove(one(t, filepath.Join(dir, "MANIFEST-*"))); err != nil {
+				t.Fatal(err)
+			}
+		}, "which file of the offsets family is live is not known", false},
+	} {
+		_, app := lsmtest.Unpack(t, "4.4.0-opt-alos")
+		dir := filepath.Join(app, "2_0/rocksdb/c1")
+		v, err := lsm.ReadManifest(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fam, _ := v.Family(streams.OffsetsFamily)
+		c.damage(t, dir, v.Path(fam.Files[0]))
+		o, err := OffsetsPath(context.Background(), MapOptions{Path: app, Tasks: []string{"2_0"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if op.KindOf(o.Damage()) != op.Corrupt || o.Damage() == nil {
+			t.Errorf("%s: %v", name, o.Damage())
+		}
+		for _, r := range o.Rows {
+			if r.Store == "c1" && (r.Verdict != OffsetDamaged || r.Why == "" || (r.Offset != nil) != c.offset) || r.Store != "c1" && r.Verdict == OffsetDamaged {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+		s := mapOf(t, MapOptions{Path: dir}).AllStores()[0]
+		if !c.offset && (s.Offsets.Why != c.why || s.StatusWhy != c.why) {
+			t.Errorf("%s: offset %q, status %q", name, s.Offsets.Why, s.StatusWhy)
+		}
 	}
 }

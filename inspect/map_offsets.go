@@ -13,12 +13,12 @@ import (
 
 // readOffsets reads the offsets family of a database: offsets, status and
 // position (Kafka >= 4.3).
-func (f *dbFacts) readOffsets() {
+func (f *dbFacts) readOffsets(db *lsm.DB) {
 	if !slices.ContainsFunc(f.families, func(ff familyFacts) bool { return !ff.data() }) {
 		return
 	}
 	f.offsets = map[streams.TopicPartition]int64{}
-	err := lsm.Rows(f.Dir, streams.OffsetsFamily, func(key, value []byte) error {
+	_, err := db.EachRow([]string{streams.OffsetsFamily}, lsm.Range{}, false, func(_ string, key, value []byte) error {
 		switch tp, ok := streams.ParseOffsetsKey(key); {
 		case ok:
 			n, err := streams.DecodeOffset(value)
@@ -42,7 +42,7 @@ func (f *dbFacts) readOffsets() {
 		return nil
 	})
 	if err != nil && op.KindOf(err) != op.NotFound {
-		f.unread = err
+		f.unread, f.offsets = err, nil // what some of its rows say is not what it says
 		f.problems = append(f.problems, lsm.Problem{File: "column family " + streams.OffsetsFamily, What: "cannot be read", Err: err,
 			Cure: "restore the store from its changelog"})
 	}
@@ -143,6 +143,9 @@ func storeOffsets(s *Store, told toldStore, files *taskOffsets, dbs []*dbFacts) 
 		m.KeptIn = KeptInFamily
 	default:
 		m.KeptIn, m.Why = KeptNowhere, noOffset(s, told, files, hasFamily)
+		if why := offsetsUnread(dbs); why != "" && told.Unlogged == "" {
+			m.Why = why
+		}
 	}
 	return m
 }
@@ -166,6 +169,19 @@ func noOffset(s *Store, told toldStore, files *taskOffsets, hasFamily bool) stri
 		return "which topic fills it is not known: " + streams.CheckpointFile + " has no line that only it can have"
 	}
 	return streams.CheckpointFile + " has no line for it"
+}
+
+// offsetsUnread is why what the offsets family says is not known, "" when it is.
+func offsetsUnread(dbs []*dbFacts) string {
+	for _, f := range dbs {
+		switch {
+		case f.unread != nil:
+			return "the offsets family cannot be read"
+		case !f.known && slices.ContainsFunc(f.families, func(ff familyFacts) bool { return !ff.data() }):
+			return "which file of the offsets family is live is not known"
+		}
+	}
+	return ""
 }
 
 // familyOffsets is what the offsets families of a store say together.
@@ -194,6 +210,8 @@ func storeStatus(dbs []*dbFacts, lock MapLock) (*string, string) {
 	say := func(s, why string) (*string, string) { return &s, why }
 	held := lock.Held != nil && *lock.Held
 	switch {
+	case !any && offsetsUnread(dbs) != "":
+		return nil, offsetsUnread(dbs)
 	case !any && held:
 		return nil, "no status row on disk; a process has the application open"
 	case !any:

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"sstool/internal/streams"
 )
 
 // mapStore puts together what is known of one store of one task.
@@ -37,7 +39,7 @@ func mapStore(s *Store, facts map[factKey]*dbFacts, told toldStore, files *taskO
 	if m.Oldest, m.OldestWhy = oldestKafka(&m); isForeign(dbs) {
 		m.Oldest, m.OldestWhy = nil, notOurs
 	}
-	m.Log, m.Expiry = mapLog(dbs), m.expiry(o.Retention, time.Now())
+	m.Log, m.Expiry = mapLog(dbs), m.expiry(streams.Derived{Value: o.Retention, From: "as given"}, time.Now())
 	m.Remarks = storeRemarks(s, &m, told, files, dbs, lock)
 	for _, f := range dbs {
 		if p := f.damage(s.Task.Name != ""); p != nil {

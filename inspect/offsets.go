@@ -21,6 +21,7 @@ type Offsets struct {
 	At         time.Time   `json:"at"`
 	Rows       []OffsetRow `json:"offsets"`
 	Unreadable []Remark    `json:"unreadable"`
+	Damaged    []Remark    `json:"damaged"` // databases whose files are damaged: their stores' verdict is that
 	Cluster    *MapCluster `json:"cluster"` // null: no cluster was asked
 }
 
@@ -52,6 +53,7 @@ const (
 	OffsetUnlogged   = "not logged" // there is no changelog
 	OffsetNoStore    = "no store"   // an offset of a store that is not here
 	OffsetUnreadable = "not readable"
+	OffsetDamaged    = "damaged" // files of the store are: RocksDB may refuse them, and the offset is not certain
 )
 
 // checkpointTry is the next step when a .checkpoint file could not be read.
@@ -61,6 +63,9 @@ func checkpointTry(err error) string {
 	}
 	return "Kafka Streams does not start on it; restore the task afresh"
 }
+
+// Damage is the error of damaged stores, the first told; nil when there is none.
+func (o *Offsets) Damage() error { return damageOf(o.Damaged) }
 
 // OffsetsPath puts both homes of every offset side by side.
 func OffsetsPath(ctx context.Context, o MapOptions, sink op.Sink) (*Offsets, error) {
@@ -73,6 +78,7 @@ func OffsetsPath(ctx context.Context, o MapOptions, sink op.Sink) (*Offsets, err
 		a := &m.Apps[i]
 		for j := range a.Stores {
 			out.Rows = append(out.Rows, storeOffsetRows(&a.Stores[j])...)
+			out.Damaged = append(out.Damaged, a.Stores[j].damaged...)
 		}
 		for _, t := range a.Tasks {
 			for _, line := range t.Others {
@@ -97,6 +103,9 @@ func storeOffsetRows(s *MapStore) []OffsetRow {
 	var rows []OffsetRow
 	add := func(r OffsetRow) {
 		r.judge(s)
+		if len(s.damaged) > 0 && r.Verdict != OffsetOutOfRange && r.Verdict != OffsetUnlogged {
+			r.Verdict, r.Why = OffsetDamaged, s.damaged[0].What
+		}
 		rows = append(rows, r)
 	}
 	seen := map[int32]bool{}

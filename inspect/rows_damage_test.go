@@ -125,6 +125,13 @@ func TestRowsWithoutManifest(t *testing.T) {
 	if _, _, err := scanned(t, RowsOptions{Path: bare}); op.KindOf(err) != op.Usage || !strings.Contains(err.Error(), "are of 2 databases") {
 		t.Errorf("two databases: %v", err)
 	}
+	levels, err := InspectLevels(context.Background(), LevelsOptions{Select: Selection{Path: bare}}, nil)
+	if err != nil || len(levels.Families) != 2 || levels.Families[0].DBID == levels.Families[1].DBID || levels.Families[0].DBID == "" || len(levels.Families[0].Runs) != 1 || len(Failed(levels.Problems)) > 0 {
+		t.Errorf("levels of two databases: %+v, %v", levels, err)
+	}
+	if got := strings.Join(remarks(mapOf(t, MapOptions{Path: bare})), "\n"); !strings.Contains(got, "has SST files of 2 databases: they are not one store") {
+		t.Errorf("map of two databases: %s", got)
+	}
 }
 
 // TestScanPastDamage: a damaged task does not hide the others; without the

@@ -36,9 +36,9 @@ func (r *Rows) freshness(p *rowsPart) *Freshness {
 		if db, err := openDatabase(d.Dir); err == nil && db.Version != nil {
 			if _, ok := db.Version.Family(streams.OffsetsFamily); ok {
 				f.families = []familyFacts{{MapFamily: MapFamily{Name: streams.OffsetsFamily}}}
+				f.readOffsets(db)
 			}
 		}
-		f.readOffsets()
 		if f.unread != nil && removed(d.Dir) {
 			continue
 		}

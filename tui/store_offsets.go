@@ -75,7 +75,7 @@ func (s *offsetsScreen) build(m *Model, _ *frame) {
 		switch o.Verdict {
 		case inspect.OffsetResumes:
 			k = good
-		case inspect.OffsetOutOfRange, inspect.OffsetUnreadable:
+		case inspect.OffsetOutOfRange, inspect.OffsetUnreadable, inspect.OffsetDamaged:
 			k = bad
 		case inspect.OffsetFromStart:
 			k = warn

@@ -3,6 +3,8 @@ package lsm
 import (
 	"bytes"
 	"cmp"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,6 +67,58 @@ func OpenTables(dir string, names []string, skips *Skips) (*DB, error) {
 	})
 	d.LiveSize = d.Size
 	return d, nil
+}
+
+// ByDatabase deals SST files in dir to the databases that wrote them, in the
+// order of their ids. Where it is one, or no file says, the only id is "". What
+// does not belong to one of several, such as files that were ingested, has the
+// id "unknown"; files that cannot be read are with the first.
+func ByDatabase(dir string, names []string) iter.Seq2[string, []string] {
+	byID, unread := map[string][]string{}, []string(nil)
+	for _, name := range names {
+		t, err := OpenTableFile(filepath.Join(dir, name))
+		if err != nil {
+			unread = append(unread, name)
+			continue
+		}
+		info := t.Info()
+		t.close()
+		id := info.DBID
+		if id == "" || info.External {
+			id = "unknown"
+		}
+		byID[id] = append(byID[id], name)
+	}
+	ids := slices.Sorted(maps.Keys(byID))
+	known := len(ids)
+	if _, ok := byID["unknown"]; ok {
+		known--
+	}
+	return func(yield func(string, []string) bool) {
+		if known < 2 {
+			yield("", names)
+			return
+		}
+		for i, id := range ids {
+			list := byID[id]
+			if i == 0 {
+				list = slices.Concat(list, unread)
+			}
+			if !yield(id, list) {
+				return
+			}
+		}
+	}
+}
+
+// Databases is how many databases wrote the SST files in dir, as far as they say.
+func Databases(dir string, names []string) (n int) {
+	for id := range ByDatabase(dir, names) {
+		if id != "unknown" {
+			n++
+		}
+	}
+	return n
 }
 
 // OnlyTable is the database as if it had one SST file alone, live or not.
