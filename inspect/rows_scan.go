@@ -103,6 +103,7 @@ func (r *Rows) walk(o RowsScan, begin func(part int) error, take func(family str
 }
 
 func (r *Rows) checkScan(o RowsScan) error {
+	r.noteEmpty(o)
 	switch {
 	case o.History && r.kind != streams.Versioned:
 		return op.Errorf(op.Usage, "store %s has no history: it is not versioned", r.name)
@@ -112,6 +113,17 @@ func (r *Rows) checkScan(o RowsScan) error {
 		return op.Errorf(op.Usage, "where the keys of store %s are in its rows is not known", r.name).WithTry("--kind KIND")
 	}
 	return nil
+}
+
+// noteEmpty says that nothing can lie in a range whose ends are the wrong way
+// round: Kafka Streams too answers with nothing, and a warning.
+func (r *Rows) noteEmpty(o RowsScan) {
+	if o.From != nil && o.To != nil && bytes.Compare(o.From, o.To) > 0 {
+		r.note("nothing lies between --from and --to: keys are in the order of their bytes, in which numbers below zero come after the others")
+	}
+	if t := o.Times; t.From != nil && t.To != nil && *t.From > *t.To {
+		r.note("--time-from is later than --time-to: nothing lies between")
+	}
 }
 
 // segmentHas says whether a segment may have rows of the times.

@@ -111,6 +111,7 @@ func (t *TopicRows) Scan(ctx context.Context, o RowsScan, fn func(*Row) error) (
 	if err := t.look(ctx); err != nil {
 		return nil, err
 	}
+	t.r.noteEmpty(o)
 	for try := 0; ; try++ {
 		res, begun, err := t.scanOnce(ctx, o, fn)
 		if start, ok := movedTo(err); ok && !begun && try < logRestarts && ctx.Err() == nil {
