@@ -3,13 +3,10 @@ package lsm
 import "io"
 
 // window reads a table's blocks with few preads into one buffer: alone at
-// first, with more and more around them while they are asked for in turn. Or it
-// maps them.
+// first, with more and more around them while they are asked for in turn.
 type window struct {
 	t        *Table
-	maps     *mapping // shows the file, from each block asked for on; nil: it is read
-	own      []byte   // to read into
-	buf      []byte   // the file from lo to hi, in either
+	buf      []byte // the file from lo to hi
 	lo, hi   uint64
 	span     uint64 // how much the last read asked for
 	min, max uint64 // bounds of span
@@ -30,14 +27,6 @@ func (w *window) block(kind string, h handle, dir direction) ([]byte, error) {
 // fill reads the block and what follows or precedes it. When that fails, the
 // block alone may still be readable.
 func (w *window) fill(h handle, dir direction) error {
-	if w.maps != nil {
-		hi := min(h.off+max(mapSpan, h.end()-h.off), uint64(w.t.foot.offset))
-		if w.buf = w.maps.view(h.off, hi); w.buf != nil {
-			w.lo, w.hi = h.off, hi
-			return nil
-		}
-		w.maps = nil // reading says what is wrong, if anything
-	}
 	if near := w.hi > 0 && h.off <= w.hi && h.end() >= w.lo; near {
 		w.span = min(max(2*w.span, 16<<10), w.max)
 	} else {
@@ -58,10 +47,10 @@ func (w *window) fill(h handle, dir direction) error {
 
 func (w *window) read(lo, hi uint64) error {
 	n := int(hi - lo)
-	if cap(w.own) < n {
-		w.own = make([]byte, n)
+	if cap(w.buf) < n {
+		w.buf = make([]byte, n)
 	}
-	w.buf, w.lo, w.hi = w.own[:n], lo, hi
+	w.buf, w.lo, w.hi = w.buf[:n], lo, hi
 	err := w.t.readAt(w.buf, int64(lo))
 	if err != nil {
 		w.lo, w.hi = 0, 0
@@ -87,8 +76,8 @@ type blockStream struct {
 const streamBuffer = 512 << 10
 
 // newStream starts on the table's data blocks; buf is grown when a block does
-// not fit it. When maps is not nil, buf is used only where mapping fails.
-func (t *Table) newStream(buf []byte, maps *mapping) (*blockStream, error) {
+// not fit it.
+func (t *Table) newStream(buf []byte) (*blockStream, error) {
 	x, err := t.newIndex()
 	if err != nil {
 		return nil, err
@@ -97,7 +86,7 @@ func (t *Table) newStream(buf []byte, maps *mapping) (*blockStream, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := window{t: t, maps: maps, own: buf, min: streamBuffer, max: streamBuffer}
+	w := window{t: t, buf: buf, min: streamBuffer, max: streamBuffer}
 	return &blockStream{w: w, x: x, to: uint64(t.size), inf: inflator{version: t.foot.version, dict: dict}}, nil
 }
 

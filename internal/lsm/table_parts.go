@@ -16,15 +16,15 @@ type stretch struct {
 }
 
 // inParts walks the data blocks by several goroutines, each through a part of
-// the file that it maps. It says false, and leaves the scan as it was, when the
-// file is small or anything in it is wrong: reading in turn tells what.
+// the file. It says false, and leaves the scan as it was, when the file is
+// small or anything in it is wrong: reading in turn tells what.
 func (s *scan) inParts() bool {
 	least := s.o.least
 	if least == 0 {
 		least = partBytes
 	}
 	n := min(s.o.Parallel, int(s.t.size/least))
-	if n < 2 || s.fn != nil || mappingOf(s.t.r) == nil {
+	if n < 2 || s.fn != nil {
 		return false
 	}
 	parts := make([]scan, n)
@@ -41,8 +41,7 @@ func (s *scan) inParts() bool {
 				s.o.Turns <- struct{}{}
 				defer func() { <-s.o.Turns }()
 			}
-			m, whole := mappingOf(s.t.r), false
-			if failed.Load() || !m.guard(func() { whole = p.walk(m) }) || !whole || len(p.errs) > 0 {
+			if failed.Load() || !p.walk() || len(p.errs) > 0 {
 				failed.Store(true)
 			}
 		})

@@ -113,7 +113,7 @@ func (s *scan) run(verify bool) {
 	if verify && !t.verifyMeta(s.o.Buffer, s.bad) {
 		return
 	}
-	if !s.data() {
+	if !s.inParts() && !s.walk() {
 		return
 	}
 	dels, err := t.RangeDeletes()
@@ -132,25 +132,10 @@ func (s *scan) run(verify bool) {
 	}
 }
 
-// data walks the data blocks and says whether the scan goes on. A function of
-// the caller never gets mapped memory, which may vanish.
-func (s *scan) data() (goOn bool) {
-	if s.inParts() {
-		return true
-	}
-	if m := mappingOf(s.t.r); m != nil && s.fn == nil {
-		info, errs := s.info, len(s.errs)
-		if m.guard(func() { goOn = s.walk(m) }) {
-			return goOn
-		}
-		s.info, s.errs = info, s.errs[:errs] // once more, to say where it fails
-	}
-	return s.walk(nil)
-}
-
-// walk is data, or its part, through a mapping or without.
-func (s *scan) walk(m *mapping) bool {
-	st, err := s.t.newStream(s.o.Buffer, m)
+// walk walks the data blocks, or those of the scan's part, and says whether the
+// scan goes on.
+func (s *scan) walk() (goOn bool) {
+	st, err := s.t.newStream(s.o.Buffer)
 	if err != nil {
 		return s.bad(err)
 	}
@@ -161,7 +146,7 @@ func (s *scan) walk(m *mapping) bool {
 	e := entries{ordered: s.info.OrderChecked, trailer: keyTrailer, key: make([]byte, 0, quickKey)}
 	info := &s.info
 	info.SmallestSeq = ^uint64(0)
-	goOn := true
+	goOn = true
 	for goOn {
 		b, h, err := st.next()
 		if errors.Is(err, io.EOF) {

@@ -77,7 +77,7 @@ func TestOrderBetweenParts(t *testing.T) {
 	}
 	for _, file := range files {
 		x := openPath(t, file)
-		st, err := x.newStream(nil, nil)
+		st, err := x.newStream(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
