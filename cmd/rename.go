@@ -20,6 +20,10 @@ it alone). When there is no such store, OLD is the name of an operator, and all 
 is named after it goes: the stores of a join, of suppress, of a foreign-key join with
 its topics, repartition topics. Several pairs make one migration.
 
+A store without a changelog of its own, as a table that is restored from its source
+topic, must keep its name: rename does not move it, and Kafka Streams up to 4.2 would
+take the empty store for complete. sstool migrate topology renames it with the others.
+
 The application must be stopped. Nothing old is deleted or changed: it can be started
 again under the old names as long as the new ones are not in use. sstool migrate
 finish removes the old topics and directories later, sstool migrate abort the new

@@ -42,6 +42,8 @@ type ClonePlan struct {
 	CopyBytes int64       `json:"copy_bytes"`
 	SpaceFree *int64      `json:"space_free"` // null when the file system does not tell
 	Warnings  []string    `json:"warnings"`
+
+	sources []string // topics of .checkpoint lines that are no internal ones: source topics that serve as changelogs
 }
 
 // CloneTask is a task directory and the one that gets its stores.
@@ -159,6 +161,11 @@ func (c *cloner) plan(ctx context.Context, m *cloning, j *cloneJournal) (*CloneP
 			return nil, err
 		}
 	}
+	if m.Kind == Rename && len(p.sources) > 0 {
+		slices.Sort(p.sources)
+		p.warn("stores restored from source topics (%s) must keep their names in the new version: rename does not move them, and a new, empty one would be taken for complete, as .checkpoint says how far the old one had come. To rename them too, use sstool migrate topology for all names",
+			strings.Join(p.sources, ", "))
+	}
 	p.stores(func(_ *CloneTask, s *CloneStore) {
 		if s.State != LeftOut {
 			p.Links, p.LinkBytes = p.Links+s.Links, p.LinkBytes+s.LinkBytes
@@ -179,6 +186,11 @@ func (c *cloner) planTask(m *cloning, j *cloneJournal, p *ClonePlan, t *taskFoun
 	var err error
 	if offsets, err = streams.ReadCheckpoint(filepath.Join(t.dir, streams.CheckpointFile)); err != nil {
 		return err
+	}
+	for tp := range offsets {
+		if !streams.IsInternalTopic(m.OldApp, tp.Topic) && !slices.Contains(p.sources, tp.Topic) {
+			p.sources = append(p.sources, tp.Topic)
+		}
 	}
 	moves := movesOf(m, t)
 	for i := range moves {

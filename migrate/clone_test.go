@@ -191,7 +191,8 @@ func cloneFixture(t *testing.T, app, newApp string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Warnings) > 0 || p.Count(LeftOut) > 0 || p.Count(ToClone) == 0 || p.Links == 0 || p.CopyBytes > p.LinkBytes*20 {
+	warned := slices.ContainsFunc(p.Warnings, func(w string) bool { return !strings.Contains(w, "source topics") })
+	if warned || p.Count(LeftOut) > 0 || p.Count(ToClone) == 0 || p.Links == 0 || p.CopyBytes > p.LinkBytes*20 {
 		t.Errorf("plan: %+v", p)
 	}
 	if now := contentOf(t, stateDir); len(now) != len(before) {

@@ -123,7 +123,7 @@ func (r *renaming) unlogged(store string) error {
 	for i := range found.tasks {
 		if f := found.tasks[i].store(store); f != nil {
 			return op.Errorf(op.Precondition, "store %q has a directory (%s) and no changelog %s: which topic it is restored from, if any, its name does not tell", store, f.Dir, streams.ChangelogTopic(r.app, store)).
-				WithTry("sstool migrate topology OLD NEW clones its directories: the two topologies say whether a source topic serves as changelog. If it has a changelog, see that it exists, and that the user may DESCRIBE it")
+				WithTry("keep its name in the new version, or use sstool migrate topology OLD NEW for all names at once: the two topologies say whether a source topic serves as changelog, and it clones the directories. Under another name Kafka Streams up to 4.2 would take the new, empty store for complete. If it has a changelog, see that it exists, and that the user may DESCRIBE it")
 		}
 	}
 	return nil
@@ -231,5 +231,5 @@ func (r *renaming) unknown(name string) error {
 	if near := kafka.Nearest(name, names, 3); len(near) > 0 {
 		return e.WithTry("its nearest stores: %s", strings.Join(near, ", "))
 	}
-	return e.WithTry("check --application-id; for a store without a changelog of its own (logging disabled, an optimised table, a global store) there is sstool migrate topology")
+	return e.WithTry("check --application-id; a store without a changelog of its own (logging disabled, an optimised table, a global store) keeps its name in the new version, or sstool migrate topology moves it along with the others")
 }

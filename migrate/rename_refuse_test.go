@@ -101,6 +101,9 @@ func TestRenameRefuses(t *testing.T) {
 	}
 	_, _, err = ResolveRename(t.Context(), w.client, RenameOptions{ApplicationID: app, Names: []NamePair{{"users", "new"}}, StateDir: stateDir})
 	wants(err, "its name does not tell")
+	if try := strings.Join(op.Tries(err), " "); !strings.Contains(try, "keep its name") || !strings.Contains(try, "migrate topology") {
+		t.Errorf("advice: %q", try)
+	}
 
 	// Records come between the plan and its application.
 	p, err := w.plan(t, t.TempDir(), MigrationOptions{}, rename)

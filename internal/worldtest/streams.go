@@ -76,9 +76,10 @@ type App struct {
 	Settings  map[string]string // Kafka Streams configuration over the harness's own
 
 	// A later release of the application: the same input, other names.
-	Topics string // what the input topics' names begin with; default ID
-	Suffix string // appended to every name that the profile gives
-	Shift  int    // operators put first, so that generated names and sub-topologies have higher numbers
+	Topics string   // what the input topics' names begin with; default ID
+	Suffix string   // appended to every name that the profile gives
+	Keep   []string // the names without it
+	Shift  int      // operators put first, so that generated names and sub-topologies have higher numbers
 }
 
 // Dir is the application's directory.
@@ -104,6 +105,9 @@ func (a App) args() []string {
 	}
 	if a.Suffix != "" {
 		args = append(args, "--suffix", a.Suffix)
+	}
+	if len(a.Keep) > 0 {
+		args = append(args, "--keep", strings.Join(a.Keep, ","))
 	}
 	if a.Shift != 0 {
 		args = append(args, "--shift", fmt.Sprint(a.Shift))

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
@@ -34,7 +35,8 @@ final class App implements AutoCloseable {
     id = args.get("app");
     bootstrap = args.get("bootstrap", "127.0.0.1:9092");
     topics = args.get("topics", id);
-    profile = Profile.of(args.get("profile"), args.get("suffix", ""), (int) args.number("shift", 0));
+    Set<String> keep = Set.of(args.get("keep", "").split(","));
+    profile = Profile.of(args.get("profile"), args.get("suffix", ""), keep, (int) args.number("shift", 0));
     configure(args);
     profile.configure(config);
     topology = profile.topology(topics, config);

@@ -3,6 +3,7 @@ package world.profiles;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -20,8 +21,10 @@ public abstract class Profile {
   static final Serde<String> STRING = Serdes.String();
   static final Serde<Long> LONG = Serdes.Long();
 
-  /** Appended to every name that the profile gives: other names for the same topology. */
+  /** Appended to every name that the profile gives, except those it keeps: other names for the same topology. */
   private String suffix = "";
+
+  private Set<String> keep = Set.of();
 
   /** When it is not 0, a further input with this many operators comes first, and all numbers are higher. */
   private int shift;
@@ -75,9 +78,10 @@ public abstract class Profile {
   }
 
   /** The profile of that name as a later release of its application might have it. */
-  public static Profile of(String name, String suffix, int shift) {
+  public static Profile of(String name, String suffix, Set<String> keep, int shift) {
     Profile profile = of(name);
     profile.suffix = suffix;
+    profile.keep = keep;
     profile.shift = shift;
     return profile;
   }
@@ -130,7 +134,7 @@ public abstract class Profile {
   }
 
   final String named(String name) {
-    return name + suffix;
+    return keep.contains(name) ? name : name + suffix;
   }
 
   /** Adds the settings that belong to the profile. */
