@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -98,7 +99,11 @@ func (a *app) migration(ctx context.Context, f *migrateFlags, client *kafka.Clie
 		show.flush()
 		return emit(a, f.out, plan.Kind+".plan", *plan, renderMigrationPlan)
 	}
-	for _, text := range plan.Warnings {
+	warnings := plan.Warnings
+	if plan.Clone != nil {
+		warnings = slices.Concat(warnings, plan.Clone.Warnings)
+	}
+	for _, text := range warnings {
 		show.warn(text)
 	}
 	if !f.yes && !plan.Completed {
