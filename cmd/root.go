@@ -54,6 +54,7 @@ func commands(a *app) []*cobra.Command {
 		newTUI(a),
 		newRestore(a),
 		newInspect(a),
+		newDoctor(a),
 		newCompact(a),
 		newTTL(a),
 		newTombstone(a),

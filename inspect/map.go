@@ -92,7 +92,7 @@ func MapPath(ctx context.Context, o MapOptions, sink op.Sink) (*Map, error) {
 	for _, u := range t.Odd {
 		m.Remarks = append(m.Remarks, Remark{Note, u.What, u.Path, ""})
 	}
-	if why := temporary(t.Path); why != "" {
+	if why := Temporary(t.Path); why != "" {
 		m.Remarks = append(m.Remarks, Remark{Warning, "the state lies " + why + ": it is gone after a reboot or a clean-up, and everything is restored from the changelogs",
 			t.Path, "set state.dir to a directory that lasts"})
 	}

@@ -127,8 +127,8 @@ func strayRemarks(a *App) []Remark {
 	return out
 }
 
-// temporary says why a path does not last: "" when nothing speaks against it.
-func temporary(path string) string {
+// Temporary says why a path does not last: "" when nothing speaks against it.
+func Temporary(path string) string {
 	for _, dir := range []string{"/tmp", "/var/tmp", os.TempDir(), "/run", "/dev/shm"} {
 		if rel, err := filepath.Rel(dir, path); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
 			return "under " + dir

@@ -1,0 +1,118 @@
+package cmd
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sstool/inspect/doctor"
+	"sstool/internal/op"
+)
+
+const doctorLong = `Says what will happen to an application before it happens, and what to do: what the
+next start does with every task and store (resume, replay, wipe), what an upgrade or
+a downgrade would do, whether changelogs, host and configuration are as they should
+be. Each check says ok, warning, problem, or unmeasured with the cause.
+
+It looks at whatever it is given: a state directory (--state-dir), the cluster
+(--bootstrap-server), the topology (--topology), the application's properties
+(--app-config), its log (--log). Nothing is changed and no lock is taken.`
+
+const doctorExample = `  sstool doctor --state-dir /var/lib/kafka-streams --application-id orders --bootstrap-server localhost:9092
+
+  # Before an upgrade; everything that can be looked at; for a program.
+  sstool doctor --state-dir /var/lib/kafka-streams --target-version 4.4
+  sstool doctor --state-dir /var/lib/kafka-streams --bootstrap-server localhost:9092 --topology topology.txt --app-config streams.properties
+  sstool doctor --state-dir /var/lib/kafka-streams -o json`
+
+// doctorFlags are the flags of sstool doctor.
+type doctorFlags struct {
+	kafka    kafkaFlags
+	stateDir string
+	appID    string
+	topology string
+	config   string
+	areas    namesValue
+	out      outputFlag
+}
+
+func newDoctor(a *app) *cobra.Command {
+	var f doctorFlags
+	cmd := &cobra.Command{
+		Use:     "doctor",
+		Short:   "say what the next start, an upgrade or a downgrade will do, and what to do about it",
+		Long:    doctorLong,
+		Example: doctorExample,
+		Annotations: exits([]exit{
+			{0, "ok: no warning and no problem; what could not be measured does not change it"}, {1, "failed"}, {2, "wrong flags, or unusable input"},
+			{3, "warnings or problems were found"}, {10, "no such file or directory"}, {13, "Kafka unreachable or access denied; the rest is told all the same"}, {14, "the cluster id differs"}, {130, "interrupted"},
+		}),
+		Args: noArgs,
+	}
+	section(cmd, "What to look at", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.stateDir, "state-dir", "", "the application's state.dir, `DIR`")
+		fs.StringVar(&f.appID, "application-id", "", "application.id, `ID`")
+		fs.StringVar(&f.topology, "topology", "", "`FILE` with the text of topology.describe()")
+		fs.StringVar(&f.config, "app-config", "", "the application's properties, a Java properties `FILE`")
+	})
+	section(cmd, "Which cluster", func(*pflag.FlagSet) { f.kafka.registerOptional(cmd) })
+	section(cmd, "How", func(fs *pflag.FlagSet) {
+		fs.Var(&f.areas, "area", "only checks of these `AREAS`: "+strings.Join(doctor.Areas(), ", "))
+		f.out.register(cmd, formatTable, formatWide, formatJSON)
+	})
+	complete(cmd, "area", doctor.Areas())
+	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), &f) })
+	return cmd
+}
+
+// doctor is the command: flags → facts → findings → report.
+func (a *app) doctor(ctx context.Context, f *doctorFlags) error {
+	o, err := a.doctorOptions(f)
+	if err != nil {
+		return err
+	}
+	show := a.startProgress(progressFlag{"none"})
+	defer show.close()
+	if o.Client, err = f.kafka.optional(ctx, show.warn); o.Client != nil {
+		defer o.Client.Close()
+	}
+	if err != nil {
+		if op.KindOf(err) != op.Unreachable {
+			return err
+		}
+		o.ClientErr = err
+	}
+	res, err := doctor.Run(ctx, o, show.sink)
+	if err != nil {
+		return err
+	}
+	if err := emit(a, f.out, "inspect.doctor", res, renderDoctor); err != nil {
+		return err
+	}
+	switch {
+	case o.ClientErr != nil:
+		return o.ClientErr
+	case res.Count.Warnings+res.Count.Problems > 0:
+		return op.Errorf(op.Problems, "%d problems, %d warnings", res.Count.Problems, res.Count.Warnings)
+	}
+	return nil
+}
+
+// doctorOptions reads what the flags name.
+func (a *app) doctorOptions(f *doctorFlags) (doctor.Options, error) {
+	o := doctor.Options{AppID: f.appID, Areas: f.areas, Now: time.Now()}
+	var err error
+	if o.Path, err = doctorPath(f); err != nil {
+		return o, err
+	}
+	if o.Config, err = readAppConfig(f.config); err != nil {
+		return o, err
+	}
+	if o.Topology, err = a.doctorTopology(f); err != nil {
+		return o, err
+	}
+	return o, nil
+}

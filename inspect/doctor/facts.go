@@ -1,0 +1,126 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"sstool/inspect"
+	"sstool/internal/kafka"
+	"sstool/internal/op"
+	"sstool/internal/topology"
+)
+
+// facts is what is known, gathered once. A fact that could not be had is zero,
+// and its error says why.
+type facts struct {
+	o   *Options
+	app string // the application's id; "" when nothing tells it
+
+	state    *inspect.Map // null: no directory was given
+	stateErr error
+	topology *topology.Topology // null: none was given
+	config   *AppConfig         // null: none was given
+
+	cluster *clusterFacts // null: no cluster was named
+}
+
+// clusterFacts is what the cluster says of the application.
+type clusterFacts struct {
+	err    error // it does not answer: nothing else is known
+	id     string
+	topics map[string]kafka.TopicInfo
+
+	// group of the application
+	groupState string // Empty, Stable, Dead, …
+	members    int
+	groupErr   error
+}
+
+// gather reads everything that the options name.
+func gather(ctx context.Context, o *Options, sink op.Sink) (*facts, error) {
+	f := &facts{o: o, topology: o.Topology, config: o.Config}
+	if o.Path != "" {
+		f.state, f.stateErr = inspect.MapPath(ctx, inspect.MapOptions{Path: o.Path, Client: o.Client, ClientErr: o.ClientErr}, sink)
+		if f.stateErr != nil && op.KindOf(f.stateErr) != op.NotFound {
+			return nil, f.stateErr
+		}
+	}
+	f.app = f.whose()
+	if o.Client != nil || o.ClientErr != nil {
+		f.cluster = askCluster(ctx, o, f.app)
+	}
+	return f, ctx.Err()
+}
+
+// whose is the application's id: stated, or of the properties, or the only one
+// under the path.
+func (f *facts) whose() string {
+	id := cmp.Or(f.o.AppID, f.config.get("application.id"))
+	if id == "" && f.state != nil && len(f.state.Apps) == 1 {
+		id = f.state.Apps[0].ID
+	}
+	return id
+}
+
+func askCluster(ctx context.Context, o *Options, app string) *clusterFacts {
+	c := &clusterFacts{topics: map[string]kafka.TopicInfo{}}
+	if c.err = o.ClientErr; c.err != nil {
+		return c
+	}
+	if c.id, c.err = o.Client.ClusterID(ctx); c.err != nil {
+		return c
+	}
+	var topics []kafka.TopicInfo
+	if topics, c.err = o.Client.Topics(ctx); c.err != nil {
+		return c
+	}
+	for _, t := range topics {
+		c.topics[t.Name] = t
+	}
+	if app != "" {
+		c.groupState, c.members, c.groupErr = o.Client.Group(ctx, app)
+	}
+	return c
+}
+
+// lacks says why a needed fact is missing; "" when it is there.
+func (f *facts) lacks(n need) string {
+	switch n {
+	case needsState:
+		switch {
+		case f.o.Path == "":
+			return "no state directory given (--state-dir)"
+		case f.stateErr != nil:
+			return f.stateErr.Error()
+		}
+	case needsCluster:
+		switch {
+		case f.cluster == nil:
+			return "no cluster given (--bootstrap-server)"
+		case f.cluster.err != nil:
+			return fmt.Sprintf("the cluster could not be asked: %v", f.cluster.err)
+		}
+	case needsTopology:
+		if f.topology == nil {
+			return "no topology given (--topology)"
+		}
+	case needsConfig:
+		if f.config == nil {
+			return "the application's properties are not given (--app-config)"
+		}
+	case needsLog:
+		if f.o.Log == nil {
+			return "no log of the application given (--log)"
+		}
+	case needsTarget:
+		if f.o.Target.IsZero() {
+			return "no version given (--target-version)"
+		}
+	case needsID:
+		if f.app == "" {
+			return "the application's id is not known (--application-id)"
+		}
+	}
+	return ""
+}
