@@ -276,6 +276,16 @@ func cloneFixture(t *testing.T, app, newApp string) {
 	if err := os.MkdirAll(filepath.Join(app, "77_0"), 0o755); err != nil { // of a task without a store
 		t.Fatal(err)
 	}
+	if old, err = c.FinishList(ctx, m); err != nil {
+		t.Fatal(err)
+	}
+	list = nil
+	for _, d := range old {
+		list = append(list, d.Path)
+	}
+	if named := slices.Contains(list, filepath.Join(app, "77_0")) && slices.Contains(list, app); named != (newApp != filepath.Base(app)) {
+		t.Errorf("finish would remove %q", list)
+	}
 	removed, err := c.Finish(ctx, m, nil)
 	if err != nil || !slices.Equal(removed, list) {
 		t.Errorf("finish removed %v, %v", removed, err)

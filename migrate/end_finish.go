@@ -158,7 +158,7 @@ func (p *EndPlan) finishDirectories(ctx context.Context, runs string) error {
 		return err
 	}
 	for _, d := range old {
-		if len(p.m.Topics) == 0 && runs == "" && !d.Used && !slices.Contains(p.o.InUse, d.Path) {
+		if len(p.m.Topics) == 0 && runs == "" && !d.Used && !d.Bare && !slices.Contains(p.o.InUse, d.Path) {
 			p.Kept = append(p.Kept, EndTopic{d.Path, "its clone has not been opened since it was made"})
 			continue
 		}
