@@ -17,6 +17,7 @@ type topologyMoves struct {
 	app      string
 	old, new *topology.Topology
 	accept   []string
+	force    bool            // though the old version does not start beside the clones
 	exists   map[string]bool // topics of the cluster
 
 	moves    []migrate.StoreMove
@@ -53,34 +54,38 @@ func (m *topologyMoves) take(r *topodiff.Result) error {
 		return op.Errorf(op.NotFound, "no store and no internal topic has got another name or another sub-topology: there is nothing to migrate").
 			WithTry("sstool topology diff OLD NEW tells what the change does")
 	}
-	m.meetGlobals()
-	return nil
+	return m.meetGlobals()
 }
 
-// meetGlobals says where tasks of one version are where the other one has a
+// meetGlobals looks where tasks of one version are where the other one has a
 // global store. From 4.0 on, Kafka Streams opens every task directory at its
 // start with the stores that its own topology has under that number, and dies on
 // a second one with the same global store
 // (StateDirectory.initializeStartupStores).
-func (m *topologyMoves) meetGlobals() {
-	global := func(t *topology.Topology, id int) bool {
-		return slices.ContainsFunc(t.Subtopologies, func(s topology.Subtopology) bool { return s.Global && s.ID == id })
+func (m *topologyMoves) meetGlobals() error {
+	global := func(t *topology.Topology, id *int) bool {
+		return id != nil && slices.ContainsFunc(t.Subtopologies, func(s topology.Subtopology) bool { return s.Global && s.ID == *id })
 	}
-	said := map[string]bool{}
-	say := func(format string, id int) {
-		if text := fmt.Sprintf(format, id); !said[text] {
-			said[text] = true
-			m.warn("%s", text)
-		}
-	}
+	var old, new []int
 	for _, x := range m.moves {
-		if x.NewSub != nil && global(m.old, *x.NewSub) {
-			say("sub-topology %d is that of a global store in OLD: once task directories with this number are cloned, Kafka Streams from 4.0 on does not start the old version on this host (sstool migrate abort FILE --state-dir DIR removes them)", *x.NewSub)
+		if global(m.old, x.NewSub) && !slices.Contains(old, *x.NewSub) {
+			old = append(old, *x.NewSub)
 		}
-		if x.OldSub != nil && global(m.new, *x.OldSub) {
-			say("sub-topology %d is that of a global store in NEW: move the task directories with this number out of the application's directory before the new version starts, or Kafka Streams from 4.0 on does not start", *x.OldSub)
+		if global(m.new, x.OldSub) && !slices.Contains(new, *x.OldSub) {
+			new = append(new, *x.OldSub)
 		}
 	}
+	for _, id := range old {
+		if !m.force {
+			return op.Errorf(op.Precondition, "sub-topology %d is that of a global store in OLD: beside cloned task directories with this number Kafka Streams from 4.0 on does not start the old version on this host", id).
+				WithTry("--force clones them all the same; the way back to the old version is then sstool migrate abort FILE --state-dir DIR, on every host, before its start")
+		}
+		m.warn("sub-topology %d is that of a global store in OLD: once task directories with this number are cloned, Kafka Streams from 4.0 on does not start the old version on this host (sstool migrate abort FILE --state-dir DIR removes them)", id)
+	}
+	for _, id := range new {
+		m.warn("sub-topology %d is that of a global store in NEW: move the task directories with this number out of the application's directory before the new version starts, or Kafka Streams from 4.0 on does not start", id)
+	}
+	return nil
 }
 
 func (m *topologyMoves) store(it *topodiff.Item, taken map[string]bool) error {

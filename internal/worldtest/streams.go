@@ -80,6 +80,8 @@ type App struct {
 	Suffix string   // appended to every name that the profile gives
 	Keep   []string // the names without it
 	Shift  int      // operators put first, so that generated names and sub-topologies have higher numbers
+
+	Peer bool // another instance of it runs elsewhere, with a state directory of its own
 }
 
 // Dir is the application's directory.
@@ -111,6 +113,9 @@ func (a App) args() []string {
 	}
 	if a.Shift != 0 {
 		args = append(args, "--shift", fmt.Sprint(a.Shift))
+	}
+	if a.Peer {
+		args = append(args, "--peer", "yes")
 	}
 	for _, key := range slices.Sorted(maps.Keys(a.Settings)) {
 		args = append(args, "--set", key+"="+a.Settings[key])
@@ -183,8 +188,8 @@ func (h *Harness) Start(ctx context.Context, a App) error {
 	return h.session.do(ctx, &reply, "start", a.args()...)
 }
 
-// Feed produces input for an application that runs, as fast as the broker
-// takes it; it does not wait until it is consumed. in.Halt means nothing here.
+// Feed produces input for an application that runs, or will run, as fast as the
+// broker takes it; it does not wait until it is consumed. in.Halt means nothing here.
 func (h *Harness) Feed(ctx context.Context, a App, in Input) error {
 	var reply struct{ Records int }
 	return h.session.do(ctx, &reply, "feed", append(a.args(), in.args()...)...)

@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
@@ -29,12 +30,17 @@ final class App implements AutoCloseable {
   final Properties config = new Properties();
   final Topology topology;
 
+  /** Another instance of the application runs somewhere else. */
+  private final boolean peer;
+
   private KafkaStreams streams;
+  private volatile int turns;
 
   App(Args args) {
     id = args.get("app");
     bootstrap = args.get("bootstrap", "127.0.0.1:9092");
     topics = args.get("topics", id);
+    peer = args.get("peer", "no").equals("yes");
     Set<String> keep = Set.of(args.get("keep", "").split(","));
     profile = Profile.of(args.get("profile"), args.get("suffix", ""), keep, (int) args.number("shift", 0));
     configure(args);
@@ -75,10 +81,6 @@ final class App implements AutoCloseable {
     return topology.describe().toString();
   }
 
-  KafkaStreams streams() {
-    return streams;
-  }
-
   /** Starts the application and waits until it runs; the restore listener may be null. */
   void start(StateRestoreListener listener, Duration limit) throws Exception {
     expelMembers();
@@ -88,16 +90,40 @@ final class App implements AutoCloseable {
           e.printStackTrace();
           return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
         });
+    streams.setStateListener((now, before) -> turns++);
     if (listener != null) {
       streams.setGlobalStateRestoreListener(listener);
     }
     long end = System.nanoTime() + limit.toNanos();
     streams.start();
+    awaitRunning(end);
+  }
+
+  private void awaitRunning(long end) throws InterruptedException {
     while (streams.state() != KafkaStreams.State.RUNNING) {
       if (System.nanoTime() > end || streams.state() == KafkaStreams.State.ERROR) {
         throw new IllegalStateException("application " + id + " is " + streams.state());
       }
       Thread.sleep(20);
+    }
+  }
+
+  /**
+   * Everything that the stores answer. On a busy machine the group may come together once more after the start, and while it
+   * does, stores answer nothing: then they are asked again.
+   */
+  Map<String, Object> answers() throws Exception {
+    long end = System.nanoTime() + Duration.ofSeconds(60).toNanos();
+    while (true) {
+      awaitRunning(end);
+      int before = turns;
+      Map<String, Object> answers = new TreeMap<>();
+      for (String store : profile.stores(topology)) {
+        answers.put(store, new Query(streams, store).run());
+      }
+      if (turns == before && streams.state() == KafkaStreams.State.RUNNING) {
+        return answers;
+      }
     }
   }
 
@@ -111,8 +137,11 @@ final class App implements AutoCloseable {
   }
 
   // Kafka Streams does not leave its group when it stops, and a halted one cannot; the next start would wait for the
-  // session to end. No other instance of these applications exists, so whatever is in the group is gone.
+  // session to end. Unless there is a peer, no other instance of the application exists, so whatever is in the group is gone.
   private void expelMembers() {
+    if (peer) {
+      return;
+    }
     try (Admin admin = admin()) {
       admin.removeMembersFromConsumerGroup(id, new RemoveMembersFromConsumerGroupOptions()).all().get();
     } catch (ExecutionException e) {

@@ -33,9 +33,7 @@ final class Handoff {
       app.start(log, Duration.ofMillis(args.number("timeout", 60000)));
       running = System.nanoTime();
       if (!args.get("query", "yes").equals("no")) {
-        for (String store : app.profile.stores(app.topology)) {
-          stores.put(store, new Query(app.streams(), store).run());
-        }
+        stores = app.answers();
       }
       Thread.sleep(args.number("hold", 0));
     } catch (RuntimeException e) {

@@ -3,7 +3,6 @@ package world;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** Applications that run from one command to another, while others look at their directories. */
@@ -21,11 +20,12 @@ final class Running {
     return Map.of("kafka", App.version(), "pid", ProcessHandle.current().pid());
   }
 
-  /** Produces input for a running application as fast as the broker takes it. */
+  /** Produces input as fast as the broker takes it, for an application that runs or will run. */
   static Map<String, Object> feed(Args args) throws Exception {
     int first = (int) args.number("first", 0);
     int records = (int) args.number("records", 1000);
-    new Input(APPS.get(args.get("app")), args).produce(first, records);
+    App app = APPS.get(args.get("app"));
+    new Input(app == null ? new App(args) : app, args).produce(first, records);
     return Map.of("records", records);
   }
 
@@ -35,10 +35,7 @@ final class Running {
     long start = System.nanoTime();
     new Idle(app).await(Duration.ofSeconds(240));
     long idle = System.nanoTime();
-    Map<String, Object> stores = new TreeMap<>();
-    for (String store : app.profile.stores(app.topology)) {
-      stores.put(store, new Query(app.streams(), store).run());
-    }
+    Map<String, Object> stores = app.answers();
     long queried = System.nanoTime();
     app.close();
     Map<String, Object> report = new LinkedHashMap<>();
