@@ -105,6 +105,11 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("rename: %w", err)
 		}
 	}
+	if pick.MatchString("clone") {
+		if err := b.clone(*records); err != nil {
+			return fmt.Errorf("clone: %w", err)
+		}
+	}
 	if pick.MatchString("inspect") {
 		if err := b.inspect(*records); err != nil {
 			return fmt.Errorf("inspect: %w", err)

@@ -1,0 +1,280 @@
+//go:build cgo
+
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sstool/internal/kafka"
+	"sstool/internal/worldtest"
+)
+
+// TestMigrateTwoHosts runs an application on two hosts: two JVMs, each with a
+// state directory of its own. It is stopped and moved to another id on the first
+// host; the second one gets the migration file. Started under the new id on both,
+// neither restores anything, and together they answer what the old ones did.
+func TestMigrateTwoHosts(t *testing.T) {
+	worldtest.Require(t)
+	// All members come within the first rebalance, so that no task is given to one
+	// host before the other is there.
+	b := worldtest.StartBroker(t, worldtest.Options{Config: map[string]string{"group.initial.rebalance.delay.ms": "4000"}})
+	for _, v := range cutVersions() {
+		t.Run(v, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			app := worldtest.ProfileNamed("agg").App("two-"+strings.ReplaceAll(v, ".", ""), b.Bootstrap, "", true)
+			hosts := []twoHost{{h: worldtest.Streams(t, v), dir: t.TempDir()}, {h: worldtest.Streams(t, v), dir: t.TempDir()}}
+			each := func(do func(*twoHost, worldtest.App) error, app worldtest.App) {
+				t.Helper()
+				var wg sync.WaitGroup
+				errs := make([]error, len(hosts))
+				for i := range hosts {
+					wg.Go(func() { errs[i] = do(&hosts[i], app.In(hosts[i].dir)) })
+				}
+				wg.Wait()
+				for i, err := range errs {
+					if err != nil {
+						t.Fatalf("host %d: %v", i, err)
+					}
+				}
+			}
+			app.Peer = true
+			each(func(h *twoHost, app worldtest.App) error { return h.h.Start(ctx, app) }, app)
+			if err := hosts[0].h.Feed(ctx, app, worldtest.Input{Records: 500, Base: worldtest.InputBase(time.Now())}); err != nil {
+				t.Fatal(err)
+			}
+			each(func(h *twoHost, app worldtest.App) (err error) {
+				h.was, err = h.h.Stop(ctx, app)
+				h.tasks, _ = filepath.Glob(filepath.Join(app.Dir(), "*_*", "rocksdb"))
+				return err
+			}, app)
+			if len(hosts[0].tasks) == 0 || len(hosts[1].tasks) == 0 {
+				t.Fatalf("the tasks are %v and %v: not on both hosts", hosts[0].tasks, hosts[1].tasks)
+			}
+			v2 := app
+			v2.ID, v2.Topics = app.ID+"-v2", app.ID
+			file := filepath.Join(t.TempDir(), "m.json")
+			for i, args := range [][]string{
+				{"migrate", "application", app.ID, v2.ID, "--ledger", file, "--wait", "1m", "--bootstrap-server", b.Bootstrap},
+				{"migrate", "apply-local", file},
+			} {
+				if got := runWith(t, nil, append(args, "--state-dir", hosts[i].dir, "--yes")...); got.code != 0 {
+					t.Fatalf("host %d: sstool %s: code %d\n%s%s", i, strings.Join(args, " "), got.code, got.out, got.err)
+				}
+			}
+			each(func(h *twoHost, app worldtest.App) (err error) {
+				h.is, err = h.h.Handoff(ctx, app)
+				return err
+			}, v2)
+			checkTwoHosts(t, app, hosts)
+		})
+	}
+}
+
+// cutVersions are the versions of tests that are not about kinds of store: one
+// that keeps offsets in the databases, and in the matrix one with .checkpoint.
+func cutVersions() []string {
+	if v := os.Getenv("SSTOOL_VERSIONS"); v != "" {
+		return strings.Split(v, ",")
+	}
+	if os.Getenv("SSTOOL_MATRIX") == "full" {
+		return []string{"4.0.2", worldtest.Newest}
+	}
+	return []string{worldtest.Newest}
+}
+
+// twoHost is one of the hosts, what its instance answered, and what it does
+// after the migration.
+type twoHost struct {
+	h     *worldtest.Harness
+	dir   string
+	tasks []string
+	was   map[string]worldtest.StoreAnswer
+	is    worldtest.HandoffReport
+}
+
+func checkTwoHosts(t *testing.T, app worldtest.App, hosts []twoHost) {
+	t.Helper()
+	for _, s := range worldtest.ProfileNamed("agg").Stores(app.ID) {
+		var was, is []string
+		for i, h := range hosts {
+			if h.is.Error != "" {
+				t.Fatalf("host %d: %s", i, h.is.Error)
+			}
+			was, is = append(was, h.was[s.Name].Rows...), append(is, h.is.Stores[s.Name].Rows...)
+			for _, p := range h.is.Partitions {
+				if p.Store == s.Name && s.OnDisk() && p.TotalRestored != 0 {
+					t.Errorf("host %d restored: %+v", i, p)
+				}
+			}
+		}
+		slices.Sort(was)
+		slices.Sort(is)
+		if len(was) == 0 || !slices.Equal(was, is) {
+			t.Errorf("%s: the two answer %d rows, they were %d", s.Name, len(is), len(was))
+		}
+	}
+	t.Logf("directories with stores: %d and %d", len(hosts[0].tasks), len(hosts[1].tasks))
+}
+
+// TestMigrateInFlight stops an application while records are on their way in its
+// repartition topics, and gives all of its stores and topics other names. What is
+// on its way is refused, or goes along with --with-repartition: the new version
+// goes on with it, and in the end holds what an application holds that was never
+// stopped.
+func TestMigrateInFlight(t *testing.T) {
+	worldtest.Require(t)
+	b := worldtest.StartBroker(t, worldtest.Options{})
+	c, err := kafka.Open(t.Context(), kafka.Config{Bootstrap: []string{b.Bootstrap}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, v := range cutVersions() {
+		for _, eos := range []bool{true, false} {
+			if !eos && os.Getenv("SSTOOL_MATRIX") != "full" {
+				continue
+			}
+			t.Run(v+map[bool]string{true: "-eos"}[eos], func(t *testing.T) {
+				f := &inFlight{t: t, c: c, h: worldtest.Streams(t, v), base: worldtest.InputBase(time.Now())}
+				f.v1 = worldtest.ProfileNamed("agg").App("flight-"+map[bool]string{true: "eos-"}[eos]+strings.ReplaceAll(v, ".", ""), b.Bootstrap, t.TempDir(), eos)
+				f.run()
+			})
+		}
+	}
+}
+
+// inFlight is an application that is stopped amid its work.
+type inFlight struct {
+	t    *testing.T
+	c    *kafka.Client
+	h    *worldtest.Harness
+	base time.Time
+	fed  int
+	v1   worldtest.App
+}
+
+func (f *inFlight) must(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *inFlight) input(n int) worldtest.Input {
+	in := worldtest.Input{Records: n, First: f.fed, Base: f.base}
+	f.fed += n
+	return in
+}
+
+func (f *inFlight) run() {
+	t := f.t
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	_, err := f.h.Build(ctx, f.v1, f.input(200))
+	f.must(err)
+	flying := f.stopAmid(ctx)
+	v2 := f.v1
+	v2.Suffix, v2.Shift = "-b", 70
+	args := []string{"migrate", "topology"}
+	for name, app := range map[string]worldtest.App{"1": f.v1, "2": v2} {
+		text, err := f.h.Describe(ctx, app)
+		f.must(err)
+		path := filepath.Join(t.TempDir(), name)
+		f.must(os.WriteFile(path, []byte(text), 0o644))
+		args = append(args, path)
+	}
+	slices.SortFunc(args[2:], func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
+	args = append(args, "--application-id", f.v1.ID, "--state-dir", f.v1.StateDir, "--bootstrap-server", f.v1.Bootstrap, "--wait", "1m", "--yes", "-o", "json")
+	if got := runWith(t, nil, args...); got.code != 14 || !strings.Contains(got.err, "--with-repartition") {
+		t.Fatalf("without --with-repartition: code %d\n%s", got.code, got.err)
+	}
+	got := runWith(t, nil, append(args, "--with-repartition")...)
+	var doc struct {
+		Moves []struct {
+			Old string `json:"old_store"`
+			New string `json:"new_store"`
+		}
+	}
+	if err := json.Unmarshal([]byte(got.out), &doc); err != nil || got.code != 0 {
+		t.Fatalf("code %d, %v\n%s", got.code, err, got.err)
+	}
+	f.must(worldtest.CreateTopic(ctx, f.v1.Bootstrap, f.v1.ID+"-extra", 2, nil))
+	copied := f.lag(ctx, "-b-repartition")
+	_, err = f.h.Build(ctx, v2, f.input(100))
+	f.must(err)
+	is, err := f.h.Handoff(ctx, v2)
+	f.must(err)
+
+	ref := f.v1.In(t.TempDir())
+	ref.ID += "-ref"
+	_, err = f.h.Build(ctx, ref, worldtest.Input{Records: f.fed, Base: f.base})
+	f.must(err)
+	want, err := f.h.Handoff(ctx, ref)
+	f.must(err)
+	for _, m := range doc.Moves {
+		if diff := want.Stores[m.Old].Differs(is.Stores[m.New]); diff != "" {
+			t.Errorf("store %s, now %s, answers otherwise than without the migration: %s", m.Old, m.New, diff)
+		}
+	}
+	t.Logf("records on their way: %v, as copies: %v", flying, copied)
+	if len(doc.Moves) == 0 || len(copied) == 0 {
+		t.Error("nothing on its way has been copied")
+	}
+}
+
+// stopAmid lets the application work on much input, and stops it as soon as
+// there are records on their way.
+func (f *inFlight) stopAmid(ctx context.Context) (flying map[string]int64) {
+	f.t.Helper()
+	for range 5 {
+		f.must(f.h.Feed(ctx, f.v1, f.input(1500)))
+		f.must(f.h.Start(ctx, f.v1))
+		for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline) && len(f.lag(ctx, "-repartition")) == 0; {
+			time.Sleep(5 * time.Millisecond)
+		}
+		f.must(f.h.End(ctx, f.v1))
+		if flying = f.lag(ctx, "-repartition"); len(flying) > 0 {
+			return flying
+		}
+	}
+	f.t.Fatal("no record is ever on its way")
+	return nil
+}
+
+// lag is how many offsets the group is behind in topics whose names end like
+// that; markers of transactions do not count.
+func (f *inFlight) lag(ctx context.Context, suffix string) map[string]int64 {
+	out := map[string]int64{}
+	committed, err := f.c.GroupOffsets(ctx, f.v1.ID)
+	f.must(err)
+	at := map[string]int64{}
+	for _, o := range committed {
+		at[fmt.Sprint(o.Topic, "-", o.Partition)] = o.Offset
+	}
+	topics, err := f.c.Topics(ctx)
+	f.must(err)
+	for _, topic := range topics {
+		if !strings.HasPrefix(topic.Name, f.v1.ID+"-") || !strings.HasSuffix(topic.Name, suffix) {
+			continue
+		}
+		ends, err := f.c.Offsets(ctx, topic.Name, nil)
+		f.must(err)
+		for p, e := range ends {
+			name := fmt.Sprint(topic.Name, "-", p)
+			if n := e.End - at[name]; n > 2 {
+				out[name] = n
+			}
+		}
+	}
+	return out
+}
