@@ -27,7 +27,7 @@ func TestMigrateTwoHosts(t *testing.T) {
 	// All members come within the first rebalance, so that no task is given to one
 	// host before the other is there.
 	b := worldtest.StartBroker(t, worldtest.Options{Config: map[string]string{"group.initial.rebalance.delay.ms": "4000"}})
-	for _, v := range cutVersions() {
+	for _, v := range worldtest.Chosen(worldtest.Newest) {
 		t.Run(v, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
@@ -80,18 +80,6 @@ func TestMigrateTwoHosts(t *testing.T) {
 	}
 }
 
-// cutVersions are the versions of tests that are not about kinds of store: one
-// that keeps offsets in the databases, and in the matrix one with .checkpoint.
-func cutVersions() []string {
-	if v := os.Getenv("SSTOOL_VERSIONS"); v != "" {
-		return strings.Split(v, ",")
-	}
-	if os.Getenv("SSTOOL_MATRIX") == "full" {
-		return []string{"4.0.2", worldtest.Newest}
-	}
-	return []string{worldtest.Newest}
-}
-
 // twoHost is one of the hosts, what its instance answered, and what it does
 // after the migration.
 type twoHost struct {
@@ -139,7 +127,7 @@ func TestMigrateInFlight(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for _, v := range cutVersions() {
+	for _, v := range worldtest.Chosen(worldtest.Newest) {
 		for _, eos := range []bool{true, false} {
 			if !eos && os.Getenv("SSTOOL_MATRIX") != "full" {
 				continue

@@ -27,7 +27,7 @@ import (
 func TestMigrateWorld(t *testing.T) {
 	worldtest.Require(t)
 	b := worldtest.StartBroker(t, worldtest.Options{})
-	for _, v := range worldVersions() {
+	for _, v := range worldtest.Chosen(worldtest.Oldest, worldtest.Newest) {
 		t.Run(v, func(t *testing.T) {
 			h := worldtest.Streams(t, v)
 			var wg sync.WaitGroup
@@ -58,16 +58,6 @@ func TestMigrateWorld(t *testing.T) {
 			}
 		})
 	}
-}
-
-func worldVersions() []string {
-	if v := os.Getenv("SSTOOL_VERSIONS"); v != "" {
-		return strings.Split(v, ",")
-	}
-	if os.Getenv("SSTOOL_MATRIX") == "full" {
-		return worldtest.Versions()
-	}
-	return []string{worldtest.Oldest, worldtest.Newest}
 }
 
 // representative is what make test runs of each version: every kind of store but

@@ -23,11 +23,7 @@ func TestTTLPlanWorld(t *testing.T) {
 	worldtest.Require(t)
 	b := worldtest.StartBroker(t, worldtest.Options{})
 	full := os.Getenv("SSTOOL_MATRIX") == "full"
-	versions := []string{worldtest.Newest}
-	if full {
-		versions = worldtest.Versions()
-	}
-	for _, v := range versions {
+	for _, v := range worldtest.Chosen(worldtest.Newest) {
 		h := worldtest.Streams(t, v)
 		for _, p := range worldtest.Profiles() {
 			for _, eos := range []bool{false, true} {

@@ -32,11 +32,7 @@ func TestRealApplications(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	versions := []string{worldtest.Oldest, worldtest.Newest}
-	if os.Getenv("SSTOOL_MATRIX") == "full" {
-		versions = worldtest.Versions()
-	}
-	for _, v := range versions {
+	for _, v := range worldtest.Chosen(worldtest.Oldest, worldtest.Newest) {
 		t.Run(v, func(t *testing.T) {
 			h := worldtest.Streams(t, v)
 			var wg sync.WaitGroup

@@ -31,13 +31,9 @@ func TestTTLRealApplications(t *testing.T) {
 	worldtest.Require(t)
 	b := worldtest.StartBroker(t, worldtest.Options{})
 	full := os.Getenv("SSTOOL_MATRIX") == "full"
-	versions := []string{worldtest.Oldest, worldtest.Newest}
-	if full {
-		versions = worldtest.Versions()
-	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	for _, v := range versions {
+	for _, v := range worldtest.Chosen(worldtest.Oldest, worldtest.Newest) {
 		for _, eos := range []bool{false, true} {
 			if !full && eos != (v == worldtest.Newest) {
 				continue

@@ -32,11 +32,7 @@ func TestRenameRealApplications(t *testing.T) {
 	worldtest.Require(t)
 	b := worldtest.StartBroker(t, worldtest.Options{})
 	full := os.Getenv("SSTOOL_MATRIX") == "full"
-	versions := []string{worldtest.Newest}
-	if full {
-		versions = worldtest.Versions()
-	}
-	for _, v := range versions {
+	for _, v := range worldtest.Chosen(worldtest.Newest) {
 		t.Run(v, func(t *testing.T) {
 			h := worldtest.Streams(t, v)
 			var wg sync.WaitGroup
@@ -63,7 +59,7 @@ func TestRenameRealApplications(t *testing.T) {
 }
 
 func renameApplication(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p worldtest.Profile, eos bool, id string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	must := func(err error) {
 		t.Helper()

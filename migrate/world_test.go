@@ -26,11 +26,7 @@ func TestCompactRealApplications(t *testing.T) {
 	worldtest.Require(t)
 	b := worldtest.StartBroker(t, worldtest.Options{})
 	full := os.Getenv("SSTOOL_MATRIX") == "full"
-	versions := []string{worldtest.Oldest, worldtest.Newest}
-	if full {
-		versions = worldtest.Versions()
-	}
-	for _, v := range versions {
+	for _, v := range worldtest.Chosen(worldtest.Oldest, worldtest.Newest) {
 		t.Run(v, func(t *testing.T) {
 			h := worldtest.Streams(t, v)
 			var wg sync.WaitGroup

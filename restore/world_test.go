@@ -27,15 +27,8 @@ import (
 // and the application starts on it with nothing to restore and answers the same.
 func TestHandOff(t *testing.T) {
 	worldtest.Require(t)
-	versions := []string{worldtest.Oldest, worldtest.Newest}
-	if os.Getenv("SSTOOL_MATRIX") == "full" {
-		versions = worldtest.Versions()
-	}
-	if v := os.Getenv("SSTOOL_VERSIONS"); v != "" {
-		versions = strings.Split(v, ",")
-	}
 	b := worldtest.StartBroker(t, worldtest.Options{})
-	for _, v := range versions {
+	for _, v := range worldtest.Chosen(worldtest.Oldest, worldtest.Newest) {
 		t.Run(v, func(t *testing.T) {
 			h := worldtest.Streams(t, v)
 			var wg sync.WaitGroup

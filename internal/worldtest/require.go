@@ -25,6 +25,18 @@ func Versions() []string {
 	return []string{Oldest, "4.0.2", "4.1.2", "4.2.1", "4.3.1", Newest}
 }
 
+// Chosen are the versions that a test runs: those that SSTOOL_VERSIONS names,
+// all with SSTOOL_MATRIX=full, else these.
+func Chosen(some ...string) []string {
+	if only := os.Getenv("SSTOOL_VERSIONS"); only != "" {
+		return strings.Split(only, ",")
+	}
+	if os.Getenv("SSTOOL_MATRIX") == "full" {
+		return Versions()
+	}
+	return some
+}
+
 // Require skips the test unless SSTOOL_REAL=1 asks for the real-Kafka suite,
 // and when it does, skips with one line that says what is missing if Java 17
 // or Maven are; with CI=true it fails instead.
