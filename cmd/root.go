@@ -60,6 +60,7 @@ func commands(a *app) []*cobra.Command {
 		newTombstone(a),
 		newRename(a),
 		newMigrate(a),
+		newOrphans(a),
 		newGet(a),
 		newScan(a),
 		newSpec(a),

@@ -49,6 +49,8 @@ func TestScripts(t *testing.T) {
 			"fixture":   fixtureCmd(t),
 			"commit":    commitCmd,
 			"committed": committedCmd,
+			"join":      joinCmd,
+			"leave":     leaveCmd,
 		},
 	})
 }

@@ -141,3 +141,28 @@ func committedCmd(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("group %s has %q, want %q", args[0], is, args[1:])
 	}
 }
+
+// members are the groups that joinCmd has joined, by work directory and group.
+var members sync.Map
+
+// joinCmd makes a member of a group that reads a topic, which must have records:
+// join GROUP TOPIC. It stays until leave GROUP, or the end of the script.
+func joinCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: join GROUP TOPIC")
+	}
+	leave, err := clusterOf(ts).Join(scriptContext, args[0], args[1], "classic")
+	ts.Check(err)
+	once := sync.OnceFunc(leave)
+	members.Store(ts.Getenv("WORK")+"\x00"+args[0], once)
+	ts.Defer(once)
+}
+
+// leaveCmd ends a join: leave GROUP.
+func leaveCmd(ts *testscript.TestScript, neg bool, args []string) {
+	leave, ok := members.Load(ts.Getenv("WORK") + "\x00" + strings.Join(args, " "))
+	if !ok {
+		ts.Fatalf("nobody has joined %q", args)
+	}
+	leave.(func())()
+}

@@ -6,6 +6,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"sstool/internal/human"
 )
 
 // dialog is a box over the screen that takes all keys.
@@ -136,7 +138,7 @@ func newCopy(m *Model) dialog {
 	}
 	if k, ok := s.(commander); ok {
 		if words := k.command(m); len(words) > 0 {
-			line := commandLine(words)
+			line := human.CommandLine(words...)
 			c.options = append(c.options, option{"c", "the command line: " + safe(line), func(m *Model) tea.Cmd { return m.copyText("command line", line) }})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sstool/inspect"
+	"sstool/internal/human"
 	"sstool/internal/op"
 )
 
@@ -79,7 +80,7 @@ func TestCommandLinesAreQuoted(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain-1_0/x.y": "plain-1_0/x.y", "a b": "'a b'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "": "''", "~x": "'~x'", "a\x1b[2J\n'": `$'a\x1b[2J\x0a\x27'`, "größe": "'größe'",
 	} {
-		if got := quote(in); got != want {
+		if got := human.ShellWord(in); got != want {
 			t.Errorf("%q is quoted as %s, want %s", in, got, want)
 		}
 	}

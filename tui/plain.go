@@ -12,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"sstool/internal/human"
 	"sstool/internal/op"
 )
 
@@ -165,7 +166,7 @@ func (p *plainLoop) line(line string) bool {
 		return false
 	case "command", "c":
 		if k, ok := m.top().screen.(commander); ok {
-			fmt.Fprintln(p.out, commandLine(k.command(m)))
+			fmt.Fprintln(p.out, human.CommandLine(k.command(m)...))
 		}
 		return false
 	case "key":

@@ -114,40 +114,6 @@ func columns(rows [][]line) []line {
 
 func title(s string) line { return toned(header, s) }
 
-// quote is a word of a command line as a shell takes it.
-func quote(s string) string {
-	plain := s != "" && !strings.HasPrefix(s, "~")
-	for _, r := range s {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,+@%", r)) {
-			plain = false
-		}
-	}
-	if plain {
-		return s
-	}
-	if safe(s) != s { // bytes that no terminal should get back from the clipboard
-		var b strings.Builder
-		b.WriteString("$'")
-		for _, c := range []byte(s) {
-			if c < 0x20 || c >= 0x7f || c == '\'' || c == '\\' {
-				fmt.Fprintf(&b, `\x%02x`, c)
-			} else {
-				b.WriteByte(c)
-			}
-		}
-		return b.String() + "'"
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-func commandLine(words []string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = quote(w)
-	}
-	return strings.Join(out, " ")
-}
-
 // copyText puts text into the terminal's clipboard (OSC 52).
 func (m *Model) copyText(what, s string) tea.Cmd {
 	m.say(good, what+" copied")

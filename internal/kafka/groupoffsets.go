@@ -123,3 +123,27 @@ func (c *Client) DeleteGroup(ctx context.Context, group string) error {
 	}
 	return c.explain(err, what, groupACL("DELETE", group))
 }
+
+// DeleteGroupOffsets deletes the group's committed offsets for one topic's
+// partitions; the group must not read the topic. Brokers refuse it for a topic
+// that does not exist: its offsets went with it, or go when they expire.
+func (c *Client) DeleteGroupOffsets(ctx context.Context, group, topic string, partitions []int32) error {
+	ctx, cancel := c.timeout(ctx)
+	defer cancel()
+	what := fmt.Sprintf("delete the committed offsets of group %q for topic %q", group, topic)
+	set := kadm.TopicsSet{}
+	set.Add(topic, partitions...)
+	resp, err := c.adm.DeleteOffsets(ctx, group, set)
+	if err == nil {
+		err = resp.Error()
+	}
+	switch {
+	case err == nil, errors.Is(err, kerr.GroupIDNotFound):
+		return nil
+	case errors.Is(err, kerr.GroupSubscribedToTopic), errors.Is(err, kerr.NonEmptyGroup):
+		return (&op.Error{Kind: op.Precondition, What: what, Err: errors.New("its members read it")}).WithTry("stop the application")
+	case errors.Is(err, kerr.GroupAuthorizationFailed):
+		return c.explain(err, what, groupACL("DELETE", group))
+	}
+	return c.explain(err, what, topicACL("READ", topic))
+}

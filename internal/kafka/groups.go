@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sstool/internal/op"
@@ -31,87 +32,137 @@ func (c *Client) CommittedOffsets(ctx context.Context, group, topic string) (map
 // Group is the state of a group of any protocol (classic, consumer, streams)
 // and how many members it has. One that does not exist is op.NotFound.
 func (c *Client) Group(ctx context.Context, id string) (state string, members int, err error) {
+	g, err := c.GroupUse(ctx, id)
+	if err != nil {
+		return "", 0, err
+	}
+	return g.State, g.Members, nil
+}
+
+// GroupUse is what a group does now.
+type GroupUse struct {
+	Protocol string // classic, consumer (KIP-848) or streams (KIP-1071)
+	State    string
+	Members  int
+	Topics   []string // the members have subscribed to or were assigned, sorted; of the streams protocol all of its topology's
+}
+
+// GroupUse asks for a group of any protocol. One that does not exist is
+// op.NotFound.
+func (c *Client) GroupUse(ctx context.Context, id string) (*GroupUse, error) {
 	ctx, cancel := c.timeout(ctx)
 	defer cancel()
 	what := fmt.Sprintf("describe group %q", id)
 	need := groupACL("DESCRIBE", id)
-	for _, describe := range []func(context.Context, string) (string, int, error){
+	for _, describe := range []func(context.Context, string) (*GroupUse, error){
 		c.consumerGroup, c.classicGroup, c.streamsGroup,
 	} {
-		state, members, err := c.patiently(ctx, id, describe)
+		g, err := c.patiently(ctx, id, describe)
 		switch {
 		case err == nil:
-			return state, members, nil
+			slices.Sort(g.Topics)
+			g.Topics = slices.Compact(g.Topics)
+			return g, nil
 		case isDenied(err), ctx.Err() != nil:
-			return "", 0, c.explain(err, what, need)
+			return nil, c.explain(err, what, need)
 		case errors.Is(err, kerr.GroupIDNotFound):
 		default:
 			// A broker that does not know this kind of group has none.
 			if !unsupported(err) {
-				return "", 0, c.explain(err, what, need)
+				return nil, c.explain(err, what, need)
 			}
 		}
 	}
-	return "", 0, c.groupNotFound(ctx, id)
+	return nil, c.groupNotFound(ctx, id)
 }
 
 // patiently asks again while the group's coordinator is not there: a fresh
 // cluster makes the topic that it needs at the first question.
-func (c *Client) patiently(ctx context.Context, id string, describe func(context.Context, string) (string, int, error)) (string, int, error) {
+func (c *Client) patiently(ctx context.Context, id string, describe func(context.Context, string) (*GroupUse, error)) (*GroupUse, error) {
 	for try := 0; ; try++ {
-		state, members, err := describe(ctx, id)
+		g, err := describe(ctx, id)
 		if !errors.Is(err, kerr.CoordinatorNotAvailable) && !errors.Is(err, kerr.CoordinatorLoadInProgress) && !errors.Is(err, kerr.NotCoordinator) {
-			return state, members, err
+			return g, err
 		}
 		if sleep(ctx, c.pause(try)); ctx.Err() != nil {
-			return "", 0, err
+			return nil, err
 		}
 	}
 }
 
 // classicGroup asks with DescribeGroups. Up to v5 an unknown group is "Dead".
-func (c *Client) classicGroup(ctx context.Context, id string) (string, int, error) {
+func (c *Client) classicGroup(ctx context.Context, id string) (*GroupUse, error) {
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	req.Groups = []string{id}
 	resp, err := req.RequestWith(ctx, c.cl)
 	if err != nil {
-		return "", 0, err
+		return nil, err
 	}
 	if len(resp.Groups) != 1 {
-		return "", 0, kerr.GroupIDNotFound
+		return nil, kerr.GroupIDNotFound
 	}
 	g := &resp.Groups[0]
 	if err := kerr.ErrorForCode(g.ErrorCode); err != nil {
-		return "", 0, err
+		return nil, err
 	}
 	if g.State == "Dead" && len(g.Members) == 0 {
-		return "", 0, kerr.GroupIDNotFound
+		return nil, kerr.GroupIDNotFound
 	}
-	return g.State, len(g.Members), nil
+	use := &GroupUse{Protocol: "classic", State: g.State, Members: len(g.Members)}
+	for i := range g.Members {
+		if g.ProtocolType != "consumer" { // of Connect, or of a schema registry
+			break
+		}
+		var sub kmsg.ConsumerMemberMetadata
+		if sub.ReadFrom(g.Members[i].ProtocolMetadata) == nil {
+			use.Topics = append(use.Topics, sub.Topics...)
+		}
+		var got kmsg.ConsumerMemberAssignment
+		if got.ReadFrom(g.Members[i].MemberAssignment) == nil {
+			for _, t := range got.Topics {
+				use.Topics = append(use.Topics, t.Topic)
+			}
+		}
+	}
+	return use, nil
 }
 
 // consumerGroup asks with ConsumerGroupDescribe (KIP-848).
-func (c *Client) consumerGroup(ctx context.Context, id string) (string, int, error) {
+func (c *Client) consumerGroup(ctx context.Context, id string) (*GroupUse, error) {
 	req := kmsg.NewPtrConsumerGroupDescribeRequest()
 	req.Groups = []string{id}
 	resp, err := req.RequestWith(ctx, c.cl)
 	if err != nil {
-		return "", 0, err
+		return nil, err
 	}
 	if len(resp.Groups) != 1 {
-		return "", 0, kerr.GroupIDNotFound
+		return nil, kerr.GroupIDNotFound
 	}
 	g := &resp.Groups[0]
-	return g.State, len(g.Members), kerr.ErrorForCode(g.ErrorCode)
+	use := &GroupUse{Protocol: "consumer", State: g.State, Members: len(g.Members)}
+	for i := range g.Members {
+		m := &g.Members[i]
+		use.Topics = append(use.Topics, m.SubscribedTopics...)
+		for _, t := range slices.Concat(m.Assignment.TopicPartitions, m.TargetAssignment.TopicPartitions) {
+			use.Topics = append(use.Topics, t.Topic)
+		}
+	}
+	return use, kerr.ErrorForCode(g.ErrorCode)
 }
 
 // streamsGroup asks with StreamsGroupDescribe (KIP-1071).
-func (c *Client) streamsGroup(ctx context.Context, id string) (string, int, error) {
+func (c *Client) streamsGroup(ctx context.Context, id string) (*GroupUse, error) {
 	g, err := c.describeStreamsGroup(ctx, id, false)
 	if err != nil {
-		return "", 0, err
+		return nil, err
 	}
-	return g.State, len(g.Members), nil
+	use := &GroupUse{Protocol: "streams", State: g.State, Members: len(g.Members)}
+	if g.Topology != nil {
+		for _, s := range g.Topology.Subtopologies {
+			use.Topics = append(use.Topics, slices.Concat(s.SourceTopics, s.RepartitionSinkTopics, topicNames(s.RepartitionSourceTopics), topicNames(s.StateChangelogTopics))...)
+		}
+	}
+	return use, nil
 }
 
 // unsupported tells that a broker does not know a request or refuses its kind.

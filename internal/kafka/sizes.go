@@ -40,6 +40,46 @@ func (c *Client) PartitionSizes(ctx context.Context, topic string) map[int32]int
 	return out
 }
 
+// TopicSizes are the bytes that topics take on all brokers together, every
+// replica; topics are missing where a broker does not tell.
+func (c *Client) TopicSizes(ctx context.Context, topics []TopicInfo) map[string]int64 {
+	ctx, cancel := c.timeout(ctx)
+	defer cancel()
+	out := map[string]int64{}
+	if len(topics) == 0 {
+		return out
+	}
+	set := kadm.TopicsSet{}
+	want := map[string]int{} // replicas
+	for _, t := range topics {
+		for _, p := range t.Partitions {
+			set.Add(t.Name, p.Partition)
+			want[t.Name] += p.Replicas
+		}
+	}
+	dirs, err := c.adm.DescribeAllLogDirs(ctx, set)
+	if err != nil && len(dirs) == 0 {
+		return out
+	}
+	have := map[string]int{}
+	dirs.Each(func(d kadm.DescribedLogDir) {
+		if d.Err == nil {
+			d.Topics.Each(func(p kadm.DescribedLogDirPartition) {
+				if !p.IsFuture {
+					have[p.Topic]++
+				}
+				out[p.Topic] += p.Size
+			})
+		}
+	})
+	for name := range out {
+		if have[name] < want[name] {
+			delete(out, name)
+		}
+	}
+	return out
+}
+
 // NewestTimestamp is the largest timestamp of the data records in the last back
 // offsets before end, -1 when there are none: transaction markers, or an empty
 // log. It is what Kafka Streams looks at before it restores a windowed store
