@@ -149,7 +149,7 @@ func (p *OrphansPlan) check(x *OrphanItem) error {
 	if x.Do == RemoveLeftover && rel != trash {
 		return op.Errorf(op.Failed, "%s is not %s", x.Name, filepath.Join(p.StateDir, trash))
 	}
-	if x.Do != RemoveDirectory {
+	if x.Do != RemoveDirectory || !files.Exists(x.Name) {
 		return nil
 	}
 	same, err := files.SameFileSystem(x.Name, filepath.Join(p.StateDir, trash))
