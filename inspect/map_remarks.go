@@ -17,9 +17,7 @@ func storeRemarks(s *Store, m *MapStore, told toldStore, files *taskOffsets, dbs
 	say := func(level, where, cure, format string, args ...any) {
 		out = append(out, Remark{level, fmt.Sprintf(format, args...), where, cure})
 	}
-	for _, o := range s.Odd {
-		say(Problem, o.Path, "move it out of the state directory", "%s", o.What)
-	}
+	out = append(out, m.strays...)
 	held := lock.Held != nil && *lock.Held
 	for _, f := range dbs {
 		out = append(out, databaseRemarks(f, held)...)
@@ -69,8 +67,7 @@ func databaseRemarks(f *dbFacts, held bool) []Remark {
 			"compare with the changelog: a replay from the stored offset does not bring their rows back (sstool restore --measure)"})
 	}
 	if n := f.orphans - f.newer; n > 0 && !held {
-		f.orphans = n
-		out = append(out, Remark{Note, fmt.Sprintf("%d SST files that the MANIFEST does not name: RocksDB deletes them when it opens the store", f.orphans), f.Dir, ""})
+		out = append(out, Remark{Note, fmt.Sprintf("%d SST files that the MANIFEST does not name: RocksDB deletes them when it opens the store", n), f.Dir, ""})
 	}
 	return out
 }

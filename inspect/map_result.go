@@ -96,7 +96,16 @@ type MapStore struct {
 
 	partition *int     // of the task; nil: all of the topic
 	damaged   []Remark // its databases of which rows may be lost
+	broken    []Remark // its databases that RocksDB may not open
+	strays    []Remark // what lies among its segments
 }
+
+// Broken are the problems of its databases' files.
+func (s *MapStore) Broken() []Remark { return s.broken }
+
+// Strays are files and directories that do not belong where they are, such as
+// those among a store's segments.
+func (s *MapStore) Strays() []Remark { return s.strays }
 
 // MapKind is what kind of store it is.
 type MapKind struct {

@@ -40,12 +40,20 @@ func mapStore(s *Store, facts map[factKey]*dbFacts, told toldStore, files *taskO
 		m.Oldest, m.OldestWhy = nil, notOurs
 	}
 	m.Log, m.Expiry = mapLog(dbs), m.expiry(streams.Derived{Value: o.Retention, From: "as given"}, time.Now())
-	m.Remarks = storeRemarks(s, &m, told, files, dbs, lock)
+	for _, o := range s.Odd {
+		m.strays = append(m.strays, Remark{Problem, o.What, o.Path, "move it out of the state directory"})
+	}
 	for _, f := range dbs {
+		for _, r := range databaseRemarks(f, lock.Held != nil && *lock.Held) {
+			if r.Level == Problem {
+				m.broken = append(m.broken, r)
+			}
+		}
 		if p := f.damage(s.Task.Name != ""); p != nil {
 			m.damaged = append(m.damaged, Remark{Problem, problemText(f.Dir, *p), f.Dir, p.Cure})
 		}
 	}
+	m.Remarks = storeRemarks(s, &m, told, files, dbs, lock)
 	return m
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"sstool/inspect"
-	"sstool/internal/kafka"
 	"sstool/internal/op"
 	"sstool/internal/topology"
 )
@@ -25,18 +24,6 @@ type facts struct {
 	cluster *clusterFacts // null: no cluster was named
 }
 
-// clusterFacts is what the cluster says of the application.
-type clusterFacts struct {
-	err    error // it does not answer: nothing else is known
-	id     string
-	topics map[string]kafka.TopicInfo
-
-	// group of the application
-	groupState string // Empty, Stable, Dead, …
-	members    int
-	groupErr   error
-}
-
 // gather reads everything that the options name.
 func gather(ctx context.Context, o *Options, sink op.Sink) (*facts, error) {
 	f := &facts{o: o, topology: o.Topology, config: o.Config}
@@ -48,7 +35,7 @@ func gather(ctx context.Context, o *Options, sink op.Sink) (*facts, error) {
 	}
 	f.app = f.whose()
 	if o.Client != nil || o.ClientErr != nil {
-		f.cluster = askCluster(ctx, o, f.app)
+		f.cluster = f.askCluster(ctx, sink)
 	}
 	return f, ctx.Err()
 }
@@ -63,25 +50,18 @@ func (f *facts) whose() string {
 	return id
 }
 
-func askCluster(ctx context.Context, o *Options, app string) *clusterFacts {
-	c := &clusterFacts{topics: map[string]kafka.TopicInfo{}}
-	if c.err = o.ClientErr; c.err != nil {
-		return c
+// apps are the applications found that are looked at: that of the id, or all.
+func (f *facts) apps() []*inspect.MapApp {
+	var out []*inspect.MapApp
+	if f.state == nil {
+		return nil
 	}
-	if c.id, c.err = o.Client.ClusterID(ctx); c.err != nil {
-		return c
+	for i := range f.state.Apps {
+		if a := &f.state.Apps[i]; f.app == "" || a.ID == f.app || a.ID == "" {
+			out = append(out, a)
+		}
 	}
-	var topics []kafka.TopicInfo
-	if topics, c.err = o.Client.Topics(ctx); c.err != nil {
-		return c
-	}
-	for _, t := range topics {
-		c.topics[t.Name] = t
-	}
-	if app != "" {
-		c.groupState, c.members, c.groupErr = o.Client.Group(ctx, app)
-	}
-	return c
+	return out
 }
 
 // lacks says why a needed fact is missing; "" when it is there.
