@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,20 +22,31 @@ It looks at whatever it is given: a state directory (--state-dir), the cluster
 
 const doctorExample = `  sstool doctor --state-dir /var/lib/kafka-streams --application-id orders --bootstrap-server localhost:9092
 
-  # Before an upgrade; everything that can be looked at; for a program.
+  # With times, from a measured restore; before an upgrade; everything that can be looked at; one area; for a program.
+  sstool restore --measure --application-id orders --bootstrap-server localhost:9092 -o json > measured.json
+  sstool doctor --state-dir /var/lib/kafka-streams --bootstrap-server localhost:9092 --report measured.json
   sstool doctor --state-dir /var/lib/kafka-streams --target-version 4.4
   sstool doctor --state-dir /var/lib/kafka-streams --bootstrap-server localhost:9092 --topology topology.txt --app-config streams.properties
+  sstool doctor --state-dir /var/lib/kafka-streams --area restart --processing-guarantee exactly_once_v2
   sstool doctor --state-dir /var/lib/kafka-streams -o json`
 
 // doctorFlags are the flags of sstool doctor.
 type doctorFlags struct {
-	kafka    kafkaFlags
-	stateDir string
-	appID    string
-	topology string
-	config   string
-	areas    namesValue
-	out      outputFlag
+	kafka     kafkaFlags
+	stateDir  string
+	also      []string
+	appID     string
+	topology  string
+	config    string
+	version   string // of Kafka Streams
+	target    string // of Kafka Streams
+	guarantee choiceValue
+	rate      float64
+	report    string
+	areas     namesValue
+	checks    namesValue
+	list      bool
+	out       outputFlag
 }
 
 func newDoctor(a *app) *cobra.Command {
@@ -56,15 +66,33 @@ func newDoctor(a *app) *cobra.Command {
 		fs.StringVar(&f.stateDir, "state-dir", "", "the application's state.dir, `DIR`")
 		fs.StringVar(&f.appID, "application-id", "", "application.id, `ID`")
 		fs.StringVar(&f.topology, "topology", "", "`FILE` with the text of topology.describe()")
+		fs.StringArrayVar(&f.also, "also", nil, "state.dir of another host, `DIR`, to compare with; repeatable")
 		fs.StringVar(&f.config, "app-config", "", "the application's properties, a Java properties `FILE`")
 	})
 	section(cmd, "Which cluster", func(*pflag.FlagSet) { f.kafka.registerOptional(cmd) })
+	section(cmd, "What starts next", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.version, "kafka-version", "", "`VERSION` of Kafka Streams that starts next (default as the stores tell)")
+		fs.StringVar(&f.target, "target-version", "", "`VERSION` of an upgrade or a downgrade to judge: 4.4")
+		f.guarantee.choices = []string{"at_least_once", "exactly_once_v2"}
+		fs.Var(&f.guarantee, "processing-guarantee", "processing `GUARANTEE` of the application: at_least_once or exactly_once_v2 (default as --app-config says)")
+		fs.Float64Var(&f.rate, "rate", 0, "records a restore takes in a second, to predict times, `RECORDS`")
+		fs.StringVar(&f.report, "report", "", "saved sstool restore --measure -o json, for the rate of each kind of store, `FILE`")
+	})
 	section(cmd, "How", func(fs *pflag.FlagSet) {
 		fs.Var(&f.areas, "area", "only checks of these `AREAS`: "+strings.Join(doctor.Areas(), ", "))
+		fs.Var(&f.checks, "check", "only these `CHECKS`, by id; --list shows them")
+		fs.BoolVar(&f.list, "list", false, "list the checks, and look at nothing")
 		f.out.register(cmd, formatTable, formatWide, formatJSON)
 	})
 	complete(cmd, "area", doctor.Areas())
-	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), &f) })
+	complete(cmd, "check", checkIDs())
+	complete(cmd, "processing-guarantee", f.guarantee.choices)
+	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
+		if f.list {
+			return a.listChecks(f.out)
+		}
+		return a.doctor(cmd.Context(), &f)
+	})
 	return cmd
 }
 
@@ -99,20 +127,4 @@ func (a *app) doctor(ctx context.Context, f *doctorFlags) error {
 		return op.Errorf(op.Problems, "%d problems, %d warnings", res.Count.Problems, res.Count.Warnings)
 	}
 	return nil
-}
-
-// doctorOptions reads what the flags name.
-func (a *app) doctorOptions(f *doctorFlags) (doctor.Options, error) {
-	o := doctor.Options{AppID: f.appID, Areas: f.areas, Now: time.Now()}
-	var err error
-	if o.Path, err = doctorPath(f); err != nil {
-		return o, err
-	}
-	if o.Config, err = readAppConfig(f.config); err != nil {
-		return o, err
-	}
-	if o.Topology, err = a.doctorTopology(f); err != nil {
-		return o, err
-	}
-	return o, nil
 }

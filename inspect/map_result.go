@@ -96,12 +96,25 @@ type MapStore struct {
 
 	partition *int     // of the task; nil: all of the topic
 	damaged   []Remark // its databases of which rows may be lost
-	broken    []Remark // its databases that RocksDB may not open
+	files     []Remark // warnings and problems of its databases' files
 	strays    []Remark // what lies among its segments
 }
 
-// Broken are the problems of its databases' files.
-func (s *MapStore) Broken() []Remark { return s.broken }
+// Broken are the problems of its databases' files, with which RocksDB does not
+// open them, or without rows.
+func (s *MapStore) Broken() []Remark { return s.filesAt(Problem) }
+
+// Doubts are the warnings about its databases' files.
+func (s *MapStore) Doubts() []Remark { return s.filesAt(Warning) }
+
+func (s *MapStore) filesAt(level string) (out []Remark) {
+	for _, r := range s.files {
+		if r.Level == level {
+			out = append(out, r)
+		}
+	}
+	return out
+}
 
 // Strays are files and directories that do not belong where they are, such as
 // those among a store's segments.

@@ -45,8 +45,8 @@ func mapStore(s *Store, facts map[factKey]*dbFacts, told toldStore, files *taskO
 	}
 	for _, f := range dbs {
 		for _, r := range databaseRemarks(f, lock.Held != nil && *lock.Held) {
-			if r.Level == Problem {
-				m.broken = append(m.broken, r)
+			if r.Level != Note {
+				m.files = append(m.files, r)
 			}
 		}
 		if p := f.damage(s.Task.Name != ""); p != nil {

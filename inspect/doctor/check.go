@@ -49,9 +49,20 @@ type Check struct {
 	run   func(f *facts, r *report)
 }
 
+// Needs says what the check needs, for people.
+func (c *Check) Needs() string {
+	words := map[need]string{needsState: "state directory", needsCluster: "cluster", needsTopology: "topology", needsConfig: "properties",
+		needsLog: "log", needsTarget: "target version", needsID: "application id"}
+	var out []string
+	for _, n := range c.needs {
+		out = append(out, words[n])
+	}
+	return strings.Join(out, ", ")
+}
+
 // Checks is the table, area by area.
 func Checks() []Check {
-	all := slices.Concat(hostChecks())
+	all := slices.Concat(restartChecks(), hostChecks())
 	slices.SortStableFunc(all, func(a, b Check) int {
 		return slices.Index(Areas(), a.Area) - slices.Index(Areas(), b.Area)
 	})

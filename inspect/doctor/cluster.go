@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"sstool/internal/kafka"
@@ -132,4 +133,9 @@ func (c *clusterFacts) askTopics(ctx context.Context, client *kafka.Client, rest
 		})
 	}
 	wg.Wait()
+}
+
+// compacted says whether a topic with this configuration is.
+func compacted(config map[string]string) bool {
+	return strings.Contains(config["cleanup.policy"], "compact")
 }

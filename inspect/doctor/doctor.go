@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"sstool/internal/kafka"
@@ -25,24 +26,34 @@ type Options struct {
 	Log       io.Reader // the application's log
 	LogName   string
 	Target    streams.Version // of an upgrade or a downgrade; zero: not asked
+	// Also are the state directories of other hosts, as far as they can be seen
+	// from here.
+	Also []string
+	// Kafka is the version of Kafka Streams that starts next; zero: told from
+	// the state directory.
+	Kafka     streams.Version
+	Guarantee string // processing.guarantee; "": that of Config
 	// Rate is how many records a second a restore takes, to predict times; 0:
-	// not known.
-	Rate     float64
-	RateFrom string // where it is from
-	SLA      time.Duration
-	Areas    []string // none: all
-	Only     []string // ids of checks; none: all
-	Now      time.Time
+	// not known. Rates are those of kinds of stores, where they were measured.
+	Rate  float64
+	Rates map[streams.Kind]float64
+	SLA   time.Duration
+	Areas []string // none: all
+	Only  []string // ids of checks; none: all
+	Now   time.Time
 }
 
 // Result is the document inspect.doctor.
 type Result struct {
 	At        time.Time    `json:"at"`
-	AppID     string       `json:"application_id"` // "" when it is not known
-	Path      string       `json:"path"`           // "" when no directory was given
-	ClusterID *string      `json:"cluster_id"`     // null: not asked, or it did not answer
-	Findings  []op.Finding `json:"findings"`       // by area, then check
-	Tasks     []TaskStart  `json:"tasks"`          // what the next start does
+	AppID     string       `json:"application_id"`       // "" when it is not known
+	Path      string       `json:"path"`                 // "" when no directory was given
+	ClusterID *string      `json:"cluster_id"`           // null: not asked, or it did not answer
+	Findings  []op.Finding `json:"findings"`             // by area, then check
+	Kafka     string       `json:"kafka_version"`        // that starts next; "" without a state directory
+	KafkaWhy  string       `json:"kafka_version_why"`    // "" when it was given
+	Guarantee string       `json:"processing_guarantee"` // "" when it is not known
+	Tasks     []TaskStart  `json:"tasks"`                // what the next start does
 	Count     Count        `json:"count"`
 }
 
@@ -52,25 +63,6 @@ type Count struct {
 	Warnings   int `json:"warnings"`
 	Problems   int `json:"problems"`
 	Unmeasured int `json:"unmeasured"`
-}
-
-// TaskStart is what the next start of the application does with one task that
-// lies here.
-type TaskStart struct {
-	Task    string       `json:"task"`
-	Will    string       `json:"will"`    // resume, replay, wipe, …; "" when it cannot be told
-	Records *int64       `json:"records"` // to replay; null: not known
-	Seconds *float64     `json:"seconds"` // that the replay takes at the rate given; null: not known
-	Why     string       `json:"why"`
-	Stores  []StoreStart `json:"stores"`
-}
-
-// StoreStart is the same of one store.
-type StoreStart struct {
-	Store   string `json:"store"`
-	Will    string `json:"will"`
-	Records *int64 `json:"records"`
-	Why     string `json:"why"`
 }
 
 // Run gathers the facts and runs the checks.
@@ -85,6 +77,14 @@ func Run(ctx context.Context, o Options, sink op.Sink) (*Result, error) {
 	r := &Result{At: o.Now.UTC(), AppID: f.app, Path: o.Path, Findings: []op.Finding{}, Tasks: []TaskStart{}}
 	if f.cluster != nil && f.cluster.err == nil {
 		r.ClusterID = &f.cluster.id
+	}
+	if f.state != nil && slices.ContainsFunc(restartChecks(), func(c Check) bool { return o.wants(&c) }) {
+		r.Tasks = f.starts()
+		v, why := f.kafka()
+		r.Kafka, r.KafkaWhy = v.String(), why
+	}
+	if eos, known := f.exactlyOnce(); known {
+		r.Guarantee = map[bool]string{true: "exactly_once_v2", false: "at_least_once"}[eos]
 	}
 	for _, c := range Checks() {
 		if o.wants(&c) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 
 	"sstool/inspect"
 	"sstool/internal/op"
@@ -22,6 +23,9 @@ type facts struct {
 	config   *AppConfig         // null: none was given
 
 	cluster *clusterFacts // null: no cluster was named
+
+	others []*inspect.Map // of Options.Also, in its order
+	lying  []*lyingTask   // memo of lyingTasks
 }
 
 // gather reads everything that the options name.
@@ -29,9 +33,16 @@ func gather(ctx context.Context, o *Options, sink op.Sink) (*facts, error) {
 	f := &facts{o: o, topology: o.Topology, config: o.Config}
 	if o.Path != "" {
 		f.state, f.stateErr = inspect.MapPath(ctx, inspect.MapOptions{Path: o.Path, Client: o.Client, ClientErr: o.ClientErr}, sink)
-		if f.stateErr != nil && op.KindOf(f.stateErr) != op.NotFound {
+		if _, err := os.Stat(o.Path); err != nil || f.stateErr != nil && op.KindOf(f.stateErr) != op.NotFound {
 			return nil, f.stateErr
 		}
+	}
+	for _, path := range o.Also {
+		m, err := inspect.MapPath(ctx, inspect.MapOptions{Path: path}, sink)
+		if err != nil {
+			return nil, err
+		}
+		f.others = append(f.others, m)
 	}
 	f.app = f.whose()
 	if o.Client != nil || o.ClientErr != nil {
