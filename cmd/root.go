@@ -63,6 +63,7 @@ func commands(a *app) []*cobra.Command {
 		newOrphans(a),
 		newGet(a),
 		newScan(a),
+		newVerify(a),
 		newSpec(a),
 		newLint(a),
 		newTopology(a),

@@ -127,6 +127,7 @@ type MapKind struct {
 	Why        string   `json:"why"`
 	Candidates []string `json:"candidates"` // of an unknown kind
 	Headers    bool     `json:"headers"`    // in the form that keeps record headers
+	WithIndex  bool     `json:"-"`          // it has index rows
 }
 
 // What MapKind.Certainty says.

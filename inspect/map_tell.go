@@ -194,7 +194,7 @@ func sampler(facts map[factKey]*dbFacts) func(dir, family string, fn func(key, v
 
 // kindOf turns what was told into the map's words.
 func (t toldStore) kindOf() MapKind {
-	k := MapKind{Certainty: Unknown, Why: t.Why, Headers: t.Headers}
+	k := MapKind{Certainty: Unknown, Why: t.Why, Headers: t.Headers, WithIndex: t.WithIndex}
 	take := func(kind streams.Kind, certainty string) {
 		s := string(kind)
 		k.Kind, k.Certainty = &s, certainty

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"sstool/internal/lsm"
 	"sstool/internal/op"
@@ -89,10 +90,12 @@ type Rows struct {
 	windowWhy     string // where the size of the windows comes from, or why it is not known; "" before that was looked at
 	windowGuessed bool
 
-	raw     bool  // a database of another system: all families as they are
-	damage  error // why not all rows can be read; nil when nothing is known to be wrong
-	skips   lsm.Skips
-	retried int // how often an application changed files while they were read
+	raw    bool  // a database of another system: all families as they are
+	damage error // why not all rows can be read; nil when nothing is known to be wrong
+	skips  lsm.Skips
+
+	mu      sync.Mutex // warn and retried, where pieces are read side by side
+	retried int        // how often an application changed files while they were read
 
 	key, foreign, value column
 }

@@ -54,6 +54,8 @@ func (d *rowsDB) readable(db *lsm.DB) (*lsm.DB, error) {
 
 // damaged notes that not all rows can be read; the first reason is told.
 func (r *Rows) damaged(dir string, p lsm.Problem) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.damage != nil {
 		return
 	}

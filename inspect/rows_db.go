@@ -81,7 +81,7 @@ func (d *rowsDB) each(rg lsm.Range, reverse bool, fn func(family string, key, va
 	for _, u := range unknownFamilies(db) {
 		d.r.note("%s has a column family %q that no store of Kafka Streams has: its rows are not shown", d.dir, u)
 	}
-	d.r.retried += db.Retried
+	d.r.again(db.Retried)
 	return d.eachOf(db, families(db), rg, reverse, fn)
 }
 
@@ -91,7 +91,7 @@ func (d *rowsDB) eachOf(db *lsm.DB, names []string, rg lsm.Range, reverse bool, 
 		d.r.note("%s: write-ahead logs hold %d bytes of rows that are in no SST file yet; they are not shown", d.dir, db.WALBytes)
 	}
 	retried, err := db.EachRow(names, rg, reverse, fn)
-	d.r.retried += retried
+	d.r.again(retried)
 	return d.vanished(err)
 }
 

@@ -73,7 +73,16 @@ func (c *column) take(g *serde.Guesser) {
 
 // note adds a warning, once.
 func (r *Rows) note(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if s := fmt.Sprintf(format, args...); !slices.Contains(r.warn, s) {
 		r.warn = append(r.warn, s)
 	}
+}
+
+// again counts that an application changed files while they were read.
+func (r *Rows) again(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.retried += n
 }

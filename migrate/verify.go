@@ -35,66 +35,40 @@ func readContents(ctx context.Context, c *kafka.Client, topic string, p int32, f
 		return out, err
 	}
 	defer tab.Close()
-	reader, err := c.OpenPartition(ctx, kafka.ReadOptions{Topic: topic, Partition: p, From: from, To: to, ReadCommitted: true, MaxBytes: fetchBytes, Prefetch: 2})
+	o := kafka.ReadOptions{Topic: topic, Partition: p, From: from, To: to, ReadCommitted: true, MaxBytes: fetchBytes, Prefetch: 2}
+	type worker struct {
+		to  *table.Router
+		dec kafka.Decoder
+		all table.Digest
+	}
+	all := make([]worker, workers)
+	for i := range all {
+		all[i].to = tab.NewRouter()
+	}
+	err = c.EachBlock(ctx, o, workers, func(i int, n int64, b *kafka.Block) error {
+		w := &all[i]
+		w.to.Begin(n)
+		st, err := w.dec.Decode(b, func(r *kafka.Record) error {
+			h := hashRecord(r)
+			h.add(&w.all)
+			if !h.keyless {
+				w.to.Add(0, h.key[:], h.rest[:], h.tombstone)
+			}
+			return nil
+		})
+		if e := w.to.End(); err == nil {
+			err = e
+		}
+		if progress != nil {
+			progress(st.Records, int64(b.WireBytes))
+		}
+		return err
+	})
 	if err != nil {
 		return out, err
 	}
-	defer reader.Close()
-
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var mu sync.Mutex // one worker at a time takes a block, and its number
-	var seq int64
-	next := func() (*kafka.Block, int64, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		b, err := reader.Next(ctx)
-		seq++
-		return b, seq, err
-	}
-	var wg sync.WaitGroup
-	for range workers {
-		to := tab.NewRouter()
-		wg.Go(func() {
-			var dec kafka.Decoder
-			var all table.Digest
-			for {
-				b, n, err := next()
-				if isEOF(err) {
-					break
-				}
-				if err == nil {
-					to.Begin(n)
-					var st kafka.BlockStats
-					st, err = dec.Decode(b, func(r *kafka.Record) error {
-						h := hashRecord(r)
-						h.add(&all)
-						if !h.keyless {
-							to.Add(0, h.key[:], h.rest[:], h.tombstone)
-						}
-						return nil
-					})
-					if e := to.End(); err == nil {
-						err = e
-					}
-					if progress != nil {
-						progress(st.Records, int64(b.WireBytes))
-					}
-					reader.Release(b)
-				}
-				if err != nil {
-					cancel(err)
-					return
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			out.all.Merge(all)
-		})
-	}
-	wg.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return out, err
+	for i := range all {
+		out.all.Merge(all[i].all)
 	}
 	tab.Finish()
 	out.table, err = digestTable(ctx, tab, workers)

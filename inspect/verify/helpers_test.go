@@ -1,0 +1,11 @@
+package verify
+
+import (
+	"maps"
+	"os"
+	"slices"
+)
+
+func mkdirs(dir string) error { return os.MkdirAll(dir, 0o755) }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
