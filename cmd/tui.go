@@ -33,6 +33,7 @@ type tuiFlags struct {
 	readonly           bool
 	theme              choiceValue
 	logFile            string
+	appConfig          string
 	name               string // of the only context, instead of the config file's
 }
 
@@ -54,7 +55,8 @@ func newTUI(a *app) *cobra.Command {
 	section(cmd, "What to look at", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.stateDir, "state-dir", "", "`DIR` to look in when there is no PATH (default the current directory, without a cluster)")
 		fs.StringVar(&f.id, "application-id", "", "the application with this `ID`")
-		fs.Var(&f.topology, "topology", "`FILES` with the text of topology.describe(), for :topology and :lint: [APP=]FILE")
+		fs.Var(&f.topology, "topology", "`FILES` with the text of topology.describe(), for :topology, :lint and :doctor: [APP=]FILE")
+		fs.StringVar(&f.appConfig, "app-config", "", "the application's properties, a Java properties `FILE`, for :doctor")
 	})
 	section(cmd, "Which cluster", func(*pflag.FlagSet) { f.kafka.register(cmd) })
 	section(cmd, "The screen", func(fs *pflag.FlagSet) {

@@ -38,6 +38,10 @@ func (a *app) tuiContext(f *tuiFlags, args []string) (tui.Context, error) {
 		}
 	}
 	connectTo(&c, f.kafka)
+	var err error
+	if c.AppConfig, err = readAppConfig(f.appConfig); err != nil {
+		return c, err
+	}
 	if len(f.topology) > 0 {
 		models, err := topology.Load(f.topology, a.io.In, topology.Options{ApplicationID: f.id})
 		if err != nil {

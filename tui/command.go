@@ -32,6 +32,7 @@ func commands() []command {
 		{"changelogs", []string{"topics"}, "changelog topics of the cluster", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newChangelogsScreen())) }},
 		{"topology", nil, "the topology, with sizes and lags of its stores", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newTopologyScreen())) }},
 		{"lint", nil, "what the rules find in names and topology", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newLintScreen())) }},
+		{"doctor", nil, "what the next start does, what is wrong, and what to do", appNames, func(m *Model, app string) tea.Cmd { return m.diagnose(app) }},
 		{"restore", nil, "measure a restore of what is under the cursor", none, func(m *Model, _ string) tea.Cmd { return m.restore() }},
 		{"actions", nil, "what can be done to what is under the cursor", none, func(m *Model, _ string) tea.Cmd { return m.chooseAction() }},
 		{"log", nil, "actions that run or ran, and their results", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newLogScreen())) }},

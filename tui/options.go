@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"sstool/inspect/doctor"
 	"sstool/inspect/lint"
 	"sstool/internal/kafka"
 	"sstool/internal/topology"
@@ -53,6 +54,8 @@ type Context struct {
 	Topologies []topology.Model
 	// TopologyArgs are the files it comes from, for command lines.
 	TopologyArgs []string
+	// AppConfig are the application's properties, for the doctor; nil: not given.
+	AppConfig *doctor.AppConfig
 	// LintFacts adds to what is judged what sstool lint would: the configuration
 	// of each text, and with a client the facts of the cluster. It says what could
 	// not be asked. nil: nothing is added.

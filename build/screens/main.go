@@ -39,6 +39,8 @@ func tour() []shot {
 		{[]string{"8"}, "since", "history", false},
 		{[]string{"Escape", ":", "topology", "Enter"}, "Sub-topology 0", "topology", false},
 		{[]string{"Escape", ":", "lint", "Enter"}, "not checked", "lint", false},
+		{[]string{"Escape", ":", "doctor", "Enter"}, " not measured, at ", "doctor", true},
+		{[]string{"2"}, "here", "doctor-starts", false},
 		{[]string{"Escape", ":", "restore", "Enter"}, "go ahead", "restore-plan", false},
 		{[]string{"y", "=soon"}, "At work", "restore", true},
 		{nil, "done in", "restore-done", false},
