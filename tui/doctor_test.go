@@ -11,9 +11,9 @@ import (
 // examined is what a doctor might say, all of it.
 func examined() *doctor.Result {
 	n, s := int64(2_400_000), 21.5
-	zero := int64(0)
+	zero, app := int64(0), "w402-mini-papi-alos"
 	return &doctor.Result{
-		At: pinned(), AppID: "w402-mini-papi-alos", Count: doctor.Count{OK: 1, Warnings: 1, Problems: 1, Unmeasured: 1},
+		At: pinned(), AppID: app, Kafka: "4.0.2", Count: doctor.Count{OK: 1, Warnings: 1, Problems: 1, Unmeasured: 1},
 		Findings: []op.Finding{
 			{ID: "host.tmpfs", Area: doctor.AreaHost, Status: op.OK, Title: "the state lies on a file system that lasts", Evidence: []string{}, Remedy: []string{}},
 			{ID: "config.standby", Area: doctor.AreaConfig, Status: op.Unmeasured, Title: "are there standby replicas?", Evidence: []string{}, Remedy: []string{}, Reason: "the application's properties are not given (--app-config)"},
@@ -21,9 +21,11 @@ func examined() *doctor.Result {
 			{ID: "restart.out-of-range", Area: doctor.AreaRestart, Status: op.Wrong, Subject: "task 0_1, store ts-kv\x1b[2J", Title: "the offset is before the log's start", Evidence: []string{"offset 206", "log start 4,000"}, Consequence: "Kafka Streams wipes the task and replays 2,400,000 records", Remedy: []string{"plan for it", "sstool restore --into DIR builds the store before"}},
 		},
 		Tasks: []doctor.TaskStart{
-			{Task: "0_0", Will: "resume", Records: &zero, Why: "offsets fit", Stores: []doctor.StoreStart{{Store: "ts-kv", Will: "resume", Records: &zero, Why: "offset 206"}}},
-			{Task: "0_1", Will: "wipe", Records: &n, Seconds: &s, Why: "offset out of range", Stores: []doctor.StoreStart{{Store: "ts-kv", Will: "wipe", Records: &n, Why: "206 < 4,000"}, {Store: "plain-kv", Why: "the log is not known"}}},
-			{Task: "0_2", Why: "no cluster was asked", Stores: []doctor.StoreStart{}},
+			{App: app, Task: "0_0", Start: doctor.Start{Will: doctor.WillResume, Records: &zero, Why: "offsets fit"}, ExactlyOnce: &doctor.Start{Will: doctor.WillWipe, Records: &n, Why: "store nolog-kv has no offset"},
+				Stores: []doctor.StoreStart{{Store: "ts-kv", Start: doctor.Start{Will: doctor.WillResume, Records: &zero, Why: "offset 206"}}}},
+			{App: app, Task: "0_1", Start: doctor.Start{Will: doctor.WillWipe, Records: &n, Seconds: &s, Why: "offset out of range"},
+				Stores: []doctor.StoreStart{{Store: "ts-kv", Start: doctor.Start{Will: doctor.WillWipe, Records: &n, Why: "206 < 4,000"}}, {Store: "plain-kv", Start: doctor.Start{Why: "the log is not known"}}}},
+			{App: app, Task: "0_2", Start: doctor.Start{Why: "no cluster was asked"}, Stores: []doctor.StoreStart{}},
 		},
 	}
 }
@@ -52,7 +54,7 @@ func TestScreensOfTheDoctor(t *testing.T) {
 	d.keys("down", "d").golden(dir, "doctor-start")
 	d.keys("esc", "y").has("sstool doctor --application-id w402-mini-papi-alos", "--state-dir /var/lib/kafka-streams/w402-mini-papi-alos --area restart").keys("esc")
 	d.answer(nil, op.Errorf(op.Unreachable, "no answer").WithTry("ask again"))
-	d.has("0_0   resume", "; now: no answer") // what was found stays
+	d.has("0_0   resume", "now: no answer; before: 3 tasks") // what was found stays
 }
 
 // TestDoctorOfOneOfSeveral: what is typed, or under the cursor, is examined, with

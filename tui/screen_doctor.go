@@ -32,7 +32,7 @@ type startsScreen struct {
 }
 
 func newStartsScreen(app string) *startsScreen {
-	return &startsScreen{app, newTable([]col{{name: "TASK"}, {name: "NEXT START"}, {name: "REPLAYS", right: true}, {name: "TAKES", right: true, prio: 2}, {name: "STORES", right: true, prio: 1}, {name: "WHY", flex: 24, prose: true}}, "")}
+	return &startsScreen{app, newTable([]col{{name: "APPLICATION", flex: 10, prio: 1}, {name: "TASK"}, {name: "NEXT START"}, {name: "REPLAYS", right: true}, {name: "TAKES", right: true, prio: 2}, {name: "ELSE", flex: 18}, {name: "STORES", right: true, prio: 3}, {name: "WHY", flex: 24, prose: true}}, "")}
 }
 
 // diagnose opens the findings of an application: the one that was typed, that
@@ -125,8 +125,8 @@ func (s *doctorScreen) summary(_ *Model, f *frame) line {
 		return nil
 	}
 	n := r.Count
-	return line{}.add(dim, textIf(safe(r.AppID), "no application")+": ").add(bad, plural(n.Problems, "problem")).add(dim, ", ").add(warn, plural(n.Warnings, "warning")).
-		add(dim, fmt.Sprintf(", %s ok, %s not measured, at %s", human.Count(int64(n.OK)), human.Count(int64(n.Unmeasured)), f.at.Format("15:04:05"))).add(bad, failedSince(f))
+	return line{}.add(bad, failedSince(f)).add(dim, textIf(safe(r.AppID), "no application")+": ").add(bad, plural(n.Problems, "problem")).add(dim, ", ").add(warn, plural(n.Warnings, "warning")).
+		add(dim, fmt.Sprintf(", %s ok, %s not measured, at %s", human.Count(int64(n.OK)), human.Count(int64(n.Unmeasured)), f.at.Format("15:04:05")))
 }
 
 // failedSince is why there is nothing newer than what is shown.
@@ -134,7 +134,7 @@ func failedSince(f *frame) string {
 	if f.err == nil {
 		return ""
 	}
-	return "; now: " + safe(f.err.Error())
+	return "now: " + safe(f.err.Error()) + "; before: "
 }
 func (s *doctorScreen) mark(m *Model) string { return m.doctorMark() }
 func (s *doctorScreen) fetch(m *Model) func(context.Context) (any, error) {
@@ -235,7 +235,7 @@ func (s *startsScreen) summary(_ *Model, f *frame) line {
 	var order []string
 	records, known := int64(0), true
 	for _, t := range r.Tasks {
-		w := textIf(t.Will, "cannot be told")
+		w := textIf(t.Will, untold)
 		if will[w]++; !slices.Contains(order, w) {
 			order = append(order, w)
 		}
@@ -245,14 +245,17 @@ func (s *startsScreen) summary(_ *Model, f *frame) line {
 			records += *t.Records
 		}
 	}
-	out := toned(dim, plural(len(r.Tasks), "task")+" here")
-	for _, w := range order {
-		out = out.add(dim, ", ").add(willTone(w), fmt.Sprintf("%s %s", human.Count(int64(will[w])), safe(w)))
+	out := line{}.add(bad, failedSince(f)).add(dim, plural(len(r.Tasks), "task")+" here: ")
+	for i, w := range order {
+		if i > 0 {
+			out = out.add(dim, ", ")
+		}
+		out = out.add(willTone(w), fmt.Sprintf("%s %s", human.Count(int64(will[w])), safe(w)))
 	}
 	if known && len(r.Tasks) > 0 {
 		out = out.add(dim, ", "+human.Count(records)+" records to replay")
 	}
-	return out.add(bad, failedSince(f))
+	return out.add(dim, "; Kafka Streams "+textIf(safe(r.Kafka), "not known")+", "+textIf(safe(r.Guarantee), "guarantee not known"))
 }
 func (s *startsScreen) mark(m *Model) string { return m.doctorMark() }
 func (s *startsScreen) fetch(m *Model) func(context.Context) (any, error) {
@@ -262,14 +265,34 @@ func (s *startsScreen) fetch(m *Model) func(context.Context) (any, error) {
 // willTone is how good what will happen is.
 func willTone(will string) tone {
 	switch {
-	case strings.HasPrefix(will, "resume"):
+	case will == doctor.WillNothing, will == doctor.WillResume:
 		return good
-	case strings.HasPrefix(will, "wipe"):
+	case will == doctor.WillRestore:
+		return warn
+	case will == doctor.WillWipe, will == doctor.WillFail:
 		return bad
-	case will == "" || strings.HasPrefix(will, "cannot"):
-		return dim
 	}
-	return warn
+	return dim
+}
+
+// untold stands for what cannot be told.
+const untold = "cannot be told"
+
+// elses are the starts that are others than the one to expect.
+func elses(t *doctor.TaskStart) (out []startIf) {
+	if t.ExactlyOnce != nil {
+		out = append(out, startIf{"exactly-once", *t.ExactlyOnce})
+	}
+	if t.Killed != nil {
+		out = append(out, startIf{"killed now", *t.Killed})
+	}
+	return out
+}
+
+// startIf is a start and when it is that.
+type startIf struct {
+	when string
+	doctor.Start
 }
 
 func (s *startsScreen) build(m *Model, f *frame) {
@@ -283,10 +306,23 @@ func (s *startsScreen) build(m *Model, f *frame) {
 		s.t.empty = "There is no state directory in this context.\ntry: start with --state-dir DIR"
 	}
 	var rows []row
+	several, alternatives := false, false
 	for i := range r.Tasks {
 		t := &r.Tasks[i]
-		rows = append(rows, row{id: t.Task, data: t, cells: []cell{str(t.Task), tonedCell(willTone(t.Will), textIf(t.Will, "cannot be told")), recordsCell(t.Records), secondsCell(t.Seconds), num(float64(len(t.Stores)), fmt.Sprint(len(t.Stores))), str(t.Why)}})
+		several = several || t.App != r.Tasks[0].App
+		other := missing()
+		for _, e := range elses(t) {
+			alternatives = true
+			if other.tone == dim {
+				other = tonedCell(willTone(e.Will), e.when+": "+textIf(e.Will, untold))
+			} else {
+				other.text += ", " + e.when + ": " + textIf(e.Will, untold)
+			}
+		}
+		rows = append(rows, row{id: t.App + "\x00" + t.Task, data: t, cells: []cell{str(t.App), str(t.Task), tonedCell(willTone(t.Will), textIf(t.Will, untold)), recordsCell(t.Records), secondsCell(t.Seconds), other, num(float64(len(t.Stores)), fmt.Sprint(len(t.Stores))), str(t.Why)}})
 	}
+	s.t.hide(!several, "APPLICATION")
+	s.t.hide(!alternatives, "ELSE")
 	s.t.set(rows)
 }
 
@@ -310,10 +346,17 @@ func (s *startsScreen) describe(*Model) (string, []line) {
 		return "", nil
 	}
 	t := r.data.(*doctor.TaskStart)
-	out := []line{field("task", t.Task), fieldIn("next start", willTone(t.Will), textIf(t.Will, "cannot be told")), field("replays", r.cells[2].text), field("takes", r.cells[3].text), field("why", t.Why)}
+	out := []line{field("application", t.App), field("task", t.Task)}
+	say := func(when string, x doctor.Start) {
+		out = append(out, nil, fieldIn(when, willTone(x.Will), textIf(x.Will, untold)), field("replays", recordsCell(x.Records).text), field("takes", secondsCell(x.Seconds).text), field("why", x.Why))
+	}
+	say("next start", t.Start)
+	for _, e := range elses(t) {
+		say(e.when, e.Start)
+	}
 	rows := [][]line{{toned(header, "STORE"), toned(header, "WILL"), toned(header, "REPLAYS"), toned(header, "WHY")}}
 	for _, st := range t.Stores {
-		rows = append(rows, []line{text(safe(st.Store)), toned(willTone(st.Will), textIf(st.Will, "cannot be told")), text(recordsCell(st.Records).text), text(safe(st.Why))})
+		rows = append(rows, []line{text(safe(st.Store)), toned(willTone(st.Will), textIf(st.Will, untold)), text(recordsCell(st.Records).text), text(safe(st.Why))})
 	}
 	if len(t.Stores) > 0 {
 		out = append(append(out, nil), columns(rows)...)
