@@ -66,6 +66,7 @@ func commands(a *app) []*cobra.Command {
 		newVerify(a),
 		newSpec(a),
 		newLint(a),
+		newMonitor(a),
 		newTopology(a),
 		newVersion(a),
 		newCompletion(a),

@@ -51,6 +51,8 @@ func TestScripts(t *testing.T) {
 			"committed": committedCmd,
 			"join":      joinCmd,
 			"leave":     leaveCmd,
+			"scrape":    scrapeCmd,
+			"endpoint":  endpointCmd,
 		},
 	})
 }

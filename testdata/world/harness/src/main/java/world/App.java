@@ -6,9 +6,11 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Properties;
+import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
+import java.util.function.Consumer;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
 import org.apache.kafka.common.serialization.Serdes;
@@ -85,6 +87,7 @@ final class App implements AutoCloseable {
   void start(StateRestoreListener listener, Duration limit) throws Exception {
     expelMembers();
     streams = new KafkaStreams(topology, config);
+    watch();
     streams.setUncaughtExceptionHandler(
         e -> {
           e.printStackTrace();
@@ -125,6 +128,12 @@ final class App implements AutoCloseable {
         return answers;
       }
     }
+  }
+
+  /** Shows the application to what the class path brings along: the endpoint of testdata/world/metrics. */
+  @SuppressWarnings("unchecked")
+  private void watch() {
+    ServiceLoader.load(Consumer.class).forEach(watcher -> ((Consumer<KafkaStreams>) watcher).accept(streams));
   }
 
   /** Stops the application cleanly and leaves its group. */
