@@ -176,12 +176,5 @@ func storesOnDisk(ctx context.Context, stateDir string) ([]lint.Dir, error) {
 		}
 		return out, nil // nothing in it yet
 	}
-	for _, s := range tree.Stores() {
-		d := lint.Dir{AppID: s.Task.App.ID, Topology: s.Task.Topology, Task: s.Task.Name, Subtopology: -1, Global: s.Task.Global(), Name: s.Name, Segmented: s.Segmented, Path: s.Dir}
-		if s.Task.ID != nil {
-			d.Subtopology = s.Task.ID.Subtopology
-		}
-		out = append(out, d)
-	}
-	return out, nil
+	return append(out, lint.DirsOf(tree)...), nil
 }

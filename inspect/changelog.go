@@ -254,7 +254,7 @@ func (r *changelogRun) topic(ctx context.Context, p *changelogPlan) (*ChangelogT
 	t.sum()
 	t.Kind = r.kind(p.config, &looks)
 	t.ActiveSegment = activeSegment(t, p.config)
-	t.Config = r.checkConfig(t, p.config, p.info)
+	t.Config = r.checkConfig(t, p.config)
 	t.Why = r.reasons(ctx, t, p.config)
 	t.Seconds = time.Since(begun).Seconds()
 	if t.Seconds > 0 && !t.Estimate {

@@ -342,7 +342,7 @@ func TestChangelogConfigAndReasons(t *testing.T) {
 			}
 			var wrong []string
 			for _, f := range got.Config {
-				if f.Verdict == configWrong {
+				if f.Verdict == ConfigWrong {
 					wrong = append(wrong, f.Name)
 				}
 			}

@@ -253,7 +253,7 @@ func known(what string, wanted, have []string) error {
 		if !slices.Contains(have, w) {
 			e := op.Errorf(op.NotFound, "no %s %q there", what, w)
 			if len(have) > 0 {
-				e = e.WithTry("one of %s", few(have))
+				e = e.WithTry("one of %s", Few(have))
 			}
 			return e
 		}
@@ -261,8 +261,8 @@ func known(what string, wanted, have []string) error {
 	return nil
 }
 
-// few names at most six of many.
-func few(names []string) string {
+// Few names at most six of many.
+func Few(names []string) string {
 	if len(names) > 6 {
 		return fmt.Sprintf("%s, … (%d)", strings.Join(names[:6], ", "), len(names))
 	}

@@ -155,7 +155,7 @@ func readDatabases(ctx context.Context, stores []*Store, o MapOptions, sink op.S
 func mapApp(a *App, facts map[factKey]*dbFacts, o MapOptions, filtered bool) (MapApp, error) {
 	m := MapApp{ID: a.ID, Dir: a.Dir}
 	if a.Dir != "" {
-		m.Lock = lockHolder(filepath.Join(a.Dir, streams.LockFile))
+		m.Lock = LockHolder(filepath.Join(a.Dir, streams.LockFile))
 		m.ProcessID = processID(a.Dir)
 	} else {
 		m.Lock.Why = "not in an application's directory"

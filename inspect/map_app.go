@@ -120,7 +120,7 @@ func strayRemarks(a *App) []Remark {
 	var out []Remark
 	for at, names := range shared {
 		slices.Sort(names)
-		out = append(out, Remark{Warning, fmt.Sprintf("stray task directories: %s in the tasks of sub-topologies %s, but a store belongs to one; the others are of an older topology", few(names), at), a.Dir,
+		out = append(out, Remark{Warning, fmt.Sprintf("stray task directories: %s in the tasks of sub-topologies %s, but a store belongs to one; the others are of an older topology", Few(names), at), a.Dir,
 			"compare with Topology#describe(), and remove the directories of tasks it does not have while the application is stopped"})
 	}
 	slices.SortFunc(out, func(x, y Remark) int { return strings.Compare(x.What, y.What) })

@@ -174,7 +174,7 @@ type topicAsker struct {
 const topicsAtOnce = 8
 
 func (q *topicAsker) ask(ctx context.Context, topics []string, sink op.Sink) {
-	forEach(ctx, len(topics), topicsAtOnce, func(i int) {
+	ForEach(ctx, len(topics), topicsAtOnce, func(i int) {
 		t := topics[i]
 		at, err := q.client.Offsets(ctx, t, nil)
 		q.mu.Lock()
@@ -187,7 +187,7 @@ func (q *topicAsker) ask(ctx context.Context, topics []string, sink op.Sink) {
 }
 
 func (q *topicAsker) askConfigs(ctx context.Context, topics []string) {
-	forEach(ctx, len(topics), topicsAtOnce, func(i int) {
+	ForEach(ctx, len(topics), topicsAtOnce, func(i int) {
 		config, err := q.client.TopicConfig(ctx, topics[i])
 		q.mu.Lock()
 		q.configs[topics[i]] = topicConfig{config, err}

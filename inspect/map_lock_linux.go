@@ -15,12 +15,12 @@ import (
 	"sstool/internal/op"
 )
 
-// lockHolder says which process holds an application's lock. The lock is a
+// LockHolder says which process holds an application's lock. The lock is a
 // POSIX record lock (FileChannel.tryLock), which the kernel lists in
 // /proc/locks; of a process in another container only F_GETLK knows, which
 // asks and takes nothing. F_GETLK comes second because closing a file drops
 // the locks this very process has on it.
-func lockHolder(path string) MapLock {
+func LockHolder(path string) MapLock {
 	no, yes := false, true
 	var raw unix.Stat_t
 	err := unix.Stat(path, &raw)

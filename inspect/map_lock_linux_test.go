@@ -56,7 +56,7 @@ func TestCommandHidesArguments(t *testing.T) {
 // and that another does; asking must not take or drop it.
 func TestLockHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".lock")
-	if l := lockHolder(path); l.Held == nil || *l.Held {
+	if l := LockHolder(path); l.Held == nil || *l.Held {
 		t.Errorf("without a file: %+v", l)
 	}
 	f, err := os.Create(path)
@@ -64,13 +64,13 @@ func TestLockHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if l := lockHolder(path); l.Held == nil || *l.Held || l.PID != nil {
+	if l := LockHolder(path); l.Held == nil || *l.Held || l.PID != nil {
 		t.Errorf("held by nobody: %+v", l)
 	}
 	if err := syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}); err != nil {
 		t.Fatal(err)
 	}
-	if l := lockHolder(path); l.Held == nil || !*l.Held || l.PID == nil || *l.PID != os.Getpid() {
+	if l := LockHolder(path); l.Held == nil || !*l.Held || l.PID == nil || *l.PID != os.Getpid() {
 		t.Errorf("held by us: %+v", l)
 	}
 	// Had the question opened and closed the file, our lock would be gone: a
@@ -88,6 +88,6 @@ func TestChildAsks(t *testing.T) {
 	if path == "" {
 		t.Skip("run by TestLockHolder")
 	}
-	l := lockHolder(path)
+	l := LockHolder(path)
 	os.Stdout.WriteString("held: " + map[bool]string{true: "true", false: "false"}[l.Held != nil && *l.Held] + "\n")
 }

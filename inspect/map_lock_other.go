@@ -4,9 +4,9 @@ package inspect
 
 import "os"
 
-// lockHolder cannot tell: asking needs an open file, and closing it would drop
+// LockHolder cannot tell: asking needs an open file, and closing it would drop
 // a lock that this very process has on it.
-func lockHolder(path string) MapLock {
+func LockHolder(path string) MapLock {
 	if _, err := os.Stat(path); os.IsNotExist(err) {
 		no := false
 		return MapLock{Held: &no, Why: "there is no .lock file"}

@@ -173,10 +173,10 @@ func oneStore(o RowsOptions, stores []*Store) error {
 		*list = slices.Compact(*list)
 	}
 	if len(names) > 1 {
-		return op.Errorf(op.Usage, "%s has %d stores: %s", o.Path, len(names), few(names)).WithTry("--store %s", names[0])
+		return op.Errorf(op.Usage, "%s has %d stores: %s", o.Path, len(names), Few(names)).WithTry("--store %s", names[0])
 	}
 	if len(apps) > 1 {
-		return op.Errorf(op.Usage, "store %s lies in %d places: %s", names[0], len(apps), few(apps)).WithTry("give one of them as the path")
+		return op.Errorf(op.Usage, "store %s lies in %d places: %s", names[0], len(apps), Few(apps)).WithTry("give one of them as the path")
 	}
 	if a, b := stores[0].Task.Global(), stores[len(stores)-1].Task.Global(); a != b {
 		return op.Errorf(op.Usage, "%s is a global store and one of a task as well", names[0]).WithTry("--task %s", stores[0].Task.Name)
@@ -189,7 +189,7 @@ func (r *Rows) noPartition(stores []*Store) error {
 	for _, s := range stores {
 		have = append(have, s.Task.Name)
 	}
-	return op.Errorf(op.NotFound, "store %s: no task here has the partition; there are: %s", r.name, few(have)).
+	return op.Errorf(op.NotFound, "store %s: no task here has the partition; there are: %s", r.name, Few(have)).
 		WithTry("look in the state directory of another instance, or read the changelog with --topic")
 }
 

@@ -25,7 +25,7 @@ func (d *rowsDB) readable(db *lsm.DB) (*lsm.DB, error) {
 		}
 	}
 	if n := len(db.Newer); n > 0 && !running(d.dir) {
-		r.note("%s: %d SST files are newer than all the MANIFEST says, and not read: %s; it lost its end, or the application was killed while it wrote them", d.dir, n, few(db.Newer))
+		r.note("%s: %d SST files are newer than all the MANIFEST says, and not read: %s; it lost its end, or the application was killed while it wrote them", d.dir, n, Few(db.Newer))
 	}
 	if db.Version == nil {
 		if len(db.Tables) == 0 {
@@ -46,7 +46,7 @@ func (d *rowsDB) readable(db *lsm.DB) (*lsm.DB, error) {
 	}
 	if r.o.KeepGoing {
 		if lost := db.DropDamaged(); len(lost) > 0 {
-			r.note("%s: read without %s: rows are missing, and older or deleted ones may show", d.dir, few(lost))
+			r.note("%s: read without %s: rows are missing, and older or deleted ones may show", d.dir, Few(lost))
 		}
 	}
 	return db, nil

@@ -72,7 +72,7 @@ func (r *Rows) lock() *MapLock {
 	if dir == "" {
 		return nil
 	}
-	l := lockHolder(filepath.Join(dir, streams.LockFile))
+	l := LockHolder(filepath.Join(dir, streams.LockFile))
 	if l.Held != nil && *l.Held {
 		who := "a process"
 		if l.PID != nil {

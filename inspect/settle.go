@@ -73,7 +73,7 @@ func running(dir string) bool {
 	for range 2 {
 		lock := filepath.Join(app, streams.LockFile)
 		if _, err := os.Stat(lock); err == nil {
-			held := lockHolder(lock).Held
+			held := LockHolder(lock).Held
 			return held == nil || *held
 		}
 		app = filepath.Dir(app) // of a named topology

@@ -155,7 +155,7 @@ func inspectFiles(ctx context.Context, d *opened, o SSTOptions, meter *fileMeter
 	found := make([][]FileProblem, len(files))
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	forEach(ctx, len(files), o.Parallel, func(i int) {
+	ForEach(ctx, len(files), o.Parallel, func(i int) {
 		f := &files[i]
 		var gone bool
 		list[i], gone, found[i] = inspectFile(f, o)

@@ -166,7 +166,7 @@ func storeKinds(ctx context.Context, tree *Tree) map[kindKey]string {
 		}
 	}
 	kinds := make([]string, len(order))
-	forEach(ctx, len(order), runtime.GOMAXPROCS(0), func(i int) {
+	ForEach(ctx, len(order), runtime.GOMAXPROCS(0), func(i int) {
 		st, err := spec.KindOf(*databases[order[i]])
 		switch {
 		case err == nil:
@@ -203,7 +203,7 @@ type opened struct {
 // about to read, fn is called anew for the newer state, which retried counts.
 func eachDatabase(ctx context.Context, all []located, parallel int, retried *atomic.Int64, fn func(i int, o *opened) []FileProblem) ([]FileProblem, error) {
 	found := make([][]FileProblem, len(all))
-	forEach(ctx, len(all), parallel, func(i int) {
+	ForEach(ctx, len(all), parallel, func(i int) {
 		dir := all[i].Database
 		for try := 1; ; try++ {
 			found[i] = nil
@@ -279,8 +279,8 @@ func problemText(dir string, p lsm.Problem) string {
 	return strings.ReplaceAll(p.String(), filepath.Join(dir, p.File)+": ", "")
 }
 
-// forEach calls fn with 0 … n-1 on several goroutines, until the context ends.
-func forEach(ctx context.Context, n, parallel int, fn func(i int)) {
+// ForEach calls fn with 0 … n-1 on several goroutines, until the context ends.
+func ForEach(ctx context.Context, n, parallel int, fn func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range max(1, min(parallel, n)) {

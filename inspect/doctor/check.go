@@ -62,7 +62,11 @@ func (c *Check) Needs() string {
 
 // Checks is the table, area by area.
 func Checks() []Check {
-	all := slices.Concat(restartChecks(), hostChecks())
+	all := slices.Concat(
+		restartChecks(),
+		changelogChecks(),
+		hostChecks(),
+	)
 	slices.SortStableFunc(all, func(a, b Check) int {
 		return slices.Index(Areas(), a.Area) - slices.Index(Areas(), b.Area)
 	})

@@ -26,6 +26,7 @@ type facts struct {
 
 	others []*inspect.Map // of Options.Also, in its order
 	lying  []*lyingTask   // memo of lyingTasks
+	around                // what checks of topics, host and configuration look at
 }
 
 // gather reads everything that the options name.
@@ -47,6 +48,9 @@ func gather(ctx context.Context, o *Options, sink op.Sink) (*facts, error) {
 	f.app = f.whose()
 	if o.Client != nil || o.ClientErr != nil {
 		f.cluster = f.askCluster(ctx, sink)
+	}
+	if err := f.lookAround(ctx); err != nil {
+		return nil, err
 	}
 	return f, ctx.Err()
 }

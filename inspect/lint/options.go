@@ -3,6 +3,7 @@ package lint
 import (
 	"time"
 
+	"sstool/inspect"
 	"sstool/internal/topology"
 )
 
@@ -60,4 +61,17 @@ type Sample struct {
 	Misplaced int
 	Example   []byte // a misplaced key
 	Belongs   int    // where the default partitioner puts the example
+}
+
+// DirsOf are the stores of a tree.
+func DirsOf(t *inspect.Tree) []Dir {
+	var out []Dir
+	for _, s := range t.Stores() {
+		d := Dir{AppID: s.Task.App.ID, Topology: s.Task.Topology, Task: s.Task.Name, Subtopology: -1, Global: s.Task.Global(), Name: s.Name, Segmented: s.Segmented, Path: s.Dir}
+		if s.Task.ID != nil {
+			d.Subtopology = s.Task.ID.Subtopology
+		}
+		out = append(out, d)
+	}
+	return out
 }

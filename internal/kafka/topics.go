@@ -141,3 +141,14 @@ func (c *Client) TopicConfig(ctx context.Context, name string) (map[string]strin
 func isUnknownTopic(err error) bool {
 	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InvalidTopicException)
 }
+
+// Brokers is how many brokers the cluster has now.
+func (c *Client) Brokers(ctx context.Context) (int, error) {
+	ctx, cancel := c.timeout(ctx)
+	defer cancel()
+	resp, err := c.metadata(ctx, c.cl, []string{})
+	if err != nil {
+		return 0, c.explain(err, "count the brokers of "+c.address(), nil)
+	}
+	return len(resp.Brokers), nil
+}

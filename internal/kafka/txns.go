@@ -42,6 +42,13 @@ func (t OpenTxn) String() string {
 	return s
 }
 
+// AbortCommand is the command of Kafka's own that ends the transaction on a
+// partition. A healthy producer's must be left to it.
+func (c *Client) AbortCommand(topic string, partition int32, t OpenTxn) string {
+	return fmt.Sprintf("kafka-transactions.sh --bootstrap-server %s abort --topic %s --partition %d --start-offset %d",
+		strings.Join(c.set.bootstrap, ","), topic, partition, t.StartOffset)
+}
+
 // OpenTransactions lists the open transactions of a partition, the one that
 // holds the last stable offset first.
 func (c *Client) OpenTransactions(ctx context.Context, topic string, partition int32) ([]OpenTxn, error) {
