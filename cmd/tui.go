@@ -34,6 +34,9 @@ type tuiFlags struct {
 	theme              choiceValue
 	logFile            string
 	appConfig          string
+	metrics            namesValue
+	thresholds         string
+	sla                durationValue
 	name               string // of the only context, instead of the config file's
 }
 
@@ -57,6 +60,11 @@ func newTUI(a *app) *cobra.Command {
 		fs.StringVar(&f.id, "application-id", "", "the application with this `ID`")
 		fs.Var(&f.topology, "topology", "`FILES` with the text of topology.describe(), for :topology, :lint and :doctor: [APP=]FILE")
 		fs.StringVar(&f.appConfig, "app-config", "", "the application's properties, a Java properties `FILE`, for :doctor")
+	})
+	section(cmd, "Metrics", func(fs *pflag.FlagSet) {
+		fs.Var(&f.metrics, "metrics", "`URLS` where instances show metrics for Prometheus, for :metrics; a bearer token is in SSTOOL_BEARER_TOKEN")
+		fs.StringVar(&f.thresholds, "thresholds", "", "thresholds of a `FILE` (default those of sstool monitor rules --defaults)")
+		fs.Var(&f.sla, "sla", "a restoration may take this long: `DURATION`")
 	})
 	section(cmd, "Which cluster", func(*pflag.FlagSet) { f.kafka.register(cmd) })
 	section(cmd, "The screen", func(fs *pflag.FlagSet) {

@@ -5,8 +5,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"sstool/inspect/lint"
+	"sstool/inspect/monitor"
 	"sstool/internal/kafka"
 	"sstool/internal/op"
 	"sstool/internal/topology"
@@ -42,6 +45,9 @@ func (a *app) tuiContext(f *tuiFlags, args []string) (tui.Context, error) {
 	if c.AppConfig, err = readAppConfig(f.appConfig); err != nil {
 		return c, err
 	}
+	if c.Metrics, err = a.tuiMetrics(f.metrics, f.thresholds, f.sla); err != nil {
+		return c, err
+	}
 	if len(f.topology) > 0 {
 		models, err := topology.Load(f.topology, a.io.In, topology.Options{ApplicationID: f.id})
 		if err != nil {
@@ -56,6 +62,34 @@ func (a *app) tuiContext(f *tuiFlags, args []string) (tui.Context, error) {
 		}
 	}
 	return c, nil
+}
+
+// tuiMetrics is where metrics are and what they are held against; nil without
+// any.
+func (a *app) tuiMetrics(targets []string, thresholds string, sla durationValue) (*tui.Metrics, error) {
+	if len(targets) == 0 {
+		return nil, nil
+	}
+	f := monitorFlags{timeout: durationValue(10 * time.Second), thresholds: thresholds, sla: sla}
+	access, err := a.monitorAccess(&f)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := monitor.Open(targets, access)
+	if err != nil {
+		return nil, err
+	}
+	out := &tui.Metrics{Sources: sources, Args: slices.Clone(targets)}
+	if out.Options, err = monitorOptions(&f); err != nil {
+		return nil, err
+	}
+	if thresholds != "" {
+		out.Args = append(out.Args, "--thresholds", thresholds)
+	}
+	if sla > 0 {
+		out.Args = append(out.Args, "--sla", sla.String())
+	}
+	return out, nil
 }
 
 // lintAs adds what sstool lint would to topologies that were read from args.

@@ -33,6 +33,7 @@ func commands() []command {
 		{"topology", nil, "the topology, with sizes and lags of its stores", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newTopologyScreen())) }},
 		{"lint", nil, "what the rules find in names and topology", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newLintScreen())) }},
 		{"doctor", nil, "what the next start does, what is wrong, and what to do", appNames, func(m *Model, app string) tea.Cmd { return m.diagnose(app) }},
+		{"metrics", nil, "gauges of running applications against thresholds, live", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newMetricsScreen())) }},
 		{"restore", nil, "measure a restore of what is under the cursor", none, func(m *Model, _ string) tea.Cmd { return m.restore() }},
 		{"actions", nil, "what can be done to what is under the cursor", none, func(m *Model, _ string) tea.Cmd { return m.chooseAction() }},
 		{"log", nil, "actions that run or ran, and their results", none, func(m *Model, _ string) tea.Cmd { return m.push(single(newLogScreen())) }},

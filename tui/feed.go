@@ -106,11 +106,8 @@ type feed struct {
 
 func startFeed(ctx context.Context, c Context, gen int, o *Options, send func(tea.Msg)) *feed {
 	ctx, cancel := context.WithCancel(ctx)
-	f := &feed{c: c, gen: gen, conn: &connection{open: c.Connect}, poll: o.Poll, now: o.now, send: send,
+	f := &feed{c: c, gen: gen, conn: &connection{open: c.Connect}, poll: o.poll(), now: o.now, send: send,
 		refresh: make(chan struct{}, 1), stopped: make(chan struct{}), cancel: cancel, cache: inspect.NewMapCache()}
-	if f.poll <= 0 {
-		f.poll = 5 * time.Second
-	}
 	go f.run(ctx)
 	return f
 }

@@ -34,6 +34,7 @@ type Model struct {
 	prompt  *prompt
 	dialog  dialog
 	jobs    *jobs
+	meters  map[int]*metering // by context
 	message note
 	dark    bool
 	quit    bool
@@ -57,7 +58,7 @@ func newModel(ctx context.Context, o *Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{o: o, ctx: ctx, keys: keys, w: 80, h: 24, now: o.now(), dark: true, current: o.Current, snap: &snapshot{}, history: newHistory(), jobs: newJobs(), real: func(path string) string { return path }}
+	m := &Model{o: o, ctx: ctx, keys: keys, w: 80, h: 24, now: o.now(), dark: true, current: o.Current, snap: &snapshot{}, history: newHistory(), jobs: newJobs(), meters: map[int]*metering{}, real: func(path string) string { return path }}
 	m.started = m.now
 	m.setTheme(o.Theme)
 	m.root(m.home()...)
@@ -105,6 +106,7 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 	case clockMsg:
 		m.now = time.Time(msg)
 		m.jobs.tick(m)
+		return m.follow()
 	case snapshotMsg:
 		if msg.gen == m.gen {
 			return m.gotSnapshot(msg.snap)

@@ -56,6 +56,8 @@ type Context struct {
 	TopologyArgs []string
 	// AppConfig are the application's properties, for the doctor; nil: not given.
 	AppConfig *doctor.AppConfig
+	// Metrics are where the metrics of the applications are; nil: not given.
+	Metrics *Metrics
 	// LintFacts adds to what is judged what sstool lint would: the configuration
 	// of each text, and with a client the facts of the cluster. It says what could
 	// not be asked. nil: nothing is added.
@@ -67,6 +69,13 @@ func (o *Options) now() time.Time {
 		return o.Now()
 	}
 	return time.Now()
+}
+
+func (o *Options) poll() time.Duration {
+	if o.Poll > 0 {
+		return o.Poll
+	}
+	return 5 * time.Second
 }
 
 func (o *Options) log() *slog.Logger {

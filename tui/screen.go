@@ -31,6 +31,12 @@ type fetcher interface {
 // fetched again when the mark differs.
 type follower interface{ mark(m *Model) string }
 
+// live is a fetcher whose data is fetched again and again while it is shown.
+type live interface {
+	fetcher
+	every(m *Model) time.Duration
+}
+
 // describer says everything about the row under the cursor.
 type describer interface {
 	describe(m *Model) (title string, text []line)
@@ -145,6 +151,16 @@ func (m *Model) fetch(f *frame, force bool) tea.Cmd {
 		data, err := work(ctx)
 		return fetchedMsg{id, n, data, err, now()}
 	}
+}
+
+// follow fetches again what a live screen shows, when it is time.
+func (m *Model) follow() tea.Cmd {
+	f := m.top()
+	s, ok := f.screen.(live)
+	if !ok || f.busy || f.at.IsZero() || m.now.Sub(f.at) < s.every(m) {
+		return nil
+	}
+	return m.fetch(f, true)
 }
 
 // got gives a frame what was fetched for it.

@@ -191,14 +191,19 @@ func findingLines(x *op.Finding) []line {
 	if x.Reason != "" {
 		out = append(out, nil, title("Why it could not be measured"), text(safe(x.Reason)))
 	}
-	if x.Consequence != "" {
-		out = append(out, nil, title("What will happen"), text(safe(x.Consequence)))
-	}
 	if len(x.Evidence) > 0 {
 		out = append(out, nil, title("Evidence"))
 		for _, e := range x.Evidence {
 			out = append(out, text(safe(e)))
 		}
+	}
+	return append(out, consequenceLines(x)...)
+}
+
+// consequenceLines are what a finding leads to, and what helps.
+func consequenceLines(x *op.Finding) (out []line) {
+	if x.Consequence != "" {
+		out = append(out, nil, title("What will happen"), text(safe(x.Consequence)))
 	}
 	if len(x.Remedy) > 0 {
 		out = append(out, nil, title("What to do"))

@@ -61,7 +61,7 @@ func TestSoakLive(t *testing.T) {
 	var early soakGauge
 	begun, base := time.Now(), worldtest.InputBase(time.Now())
 	rng := rand.New(rand.NewPCG(8, 8))
-	presses := []string{"j", "k", "\r", "\x1b", "1", "2", "3", "4", "5", "6", "7", "8", "d", "s", "S", "?", "\x1b", "\t", "\x12", ":tasks\r", ":stores\r", ":changelogs\r", ":remarks\r", ":topology\r", ":lint\r", ":doctor\r"}
+	presses := []string{"j", "k", "\r", "\x1b", "1", "2", "3", "4", "5", "6", "7", "8", "d", "s", "S", "?", "\x1b", "\t", "\x12", ":tasks\r", ":stores\r", ":changelogs\r", ":remarks\r", ":topology\r", ":lint\r", ":doctor\r", ":metrics\r"}
 	const span = 30 * time.Second // of pressing keys, then of looking
 	for records, round := 0, 0; time.Since(begun) < length; round++ {
 		last, before := time.Now(), cpuTime()
