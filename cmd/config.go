@@ -14,11 +14,11 @@ import (
 )
 
 // contextKeys are what a context may set; each is a flag of the same name.
-var contextKeys = []string{"bootstrap-server", "command-config", "application-id", "state-dir", "cluster-id"}
+var contextKeys = []string{"bootstrap-server", "command-config", "application-id", "state-dir", "cluster-id", "app-config", "metrics"}
 
 // pathKeys hold paths: relative ones are relative to the config file, and a
 // leading ~/ is the home directory.
-var pathKeys = []string{"command-config", "state-dir"}
+var pathKeys = []string{"command-config", "state-dir", "app-config"}
 
 // config is the config file.
 type config struct {

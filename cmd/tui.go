@@ -142,7 +142,7 @@ func (a *app) tuiOptions(f *tuiFlags, args []string) (*tui.Options, error) {
 	for _, c := range conf.contexts {
 		if c.name != here.Name && f.name == "" {
 			var other tui.Context
-			other, clusters[c.name] = configuredContext(c)
+			other, clusters[c.name] = a.configuredContext(c)
 			o.Contexts = append(o.Contexts, other)
 		}
 	}

@@ -122,7 +122,7 @@ func connectTo(c *tui.Context, k kafkaFlags) {
 }
 
 // configuredContext is one of the config file's contexts to look at.
-func configuredContext(c configContext) (tui.Context, kafkaFlags) {
+func (a *app) configuredContext(c configContext) (tui.Context, kafkaFlags) {
 	out := tui.Context{Name: c.name}
 	var k kafkaFlags
 	for _, s := range c.settings {
@@ -137,6 +137,17 @@ func configuredContext(c configContext) (tui.Context, kafkaFlags) {
 			out.ApplicationID = s.value
 		case "state-dir":
 			out.Path = s.value
+		case "app-config":
+			out.AppConfig, out.AppConfigErr = readAppConfig(s.value)
+		case "metrics":
+			var f namesValue
+			err := f.Set(s.value)
+			if err == nil {
+				out.Metrics, err = a.tuiMetrics(f, "", 0)
+			}
+			if err != nil {
+				out.Metrics = &tui.Metrics{Err: err}
+			}
 		}
 	}
 	if out.Path != "" && out.ApplicationID != "" && filepath.Base(out.Path) != out.ApplicationID {

@@ -55,7 +55,8 @@ type Context struct {
 	// TopologyArgs are the files it comes from, for command lines.
 	TopologyArgs []string
 	// AppConfig are the application's properties, for the doctor; nil: not given.
-	AppConfig *doctor.AppConfig
+	AppConfig    *doctor.AppConfig
+	AppConfigErr error // why they could not be read
 	// Metrics are where the metrics of the applications are; nil: not given.
 	Metrics *Metrics
 	// LintFacts adds to what is judged what sstool lint would: the configuration

@@ -65,8 +65,11 @@ func (m *Model) doctorOptions(app string) doctor.Options {
 func (m *Model) doctorFetch(app string, areas ...string) func(context.Context) (any, error) {
 	o := m.doctorOptions(app)
 	o.Areas = areas
-	conn, cluster := m.connection(), m.context().Connect != nil
+	conn, cluster, wrong := m.connection(), m.context().Connect != nil, m.context().AppConfigErr
 	return func(ctx context.Context) (any, error) {
+		if wrong != nil {
+			return nil, wrong
+		}
 		if cluster {
 			o.Client, o.ClientErr = conn.get(ctx)
 		}

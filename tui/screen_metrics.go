@@ -14,7 +14,8 @@ import (
 // metering scrapes the metrics of one context, and keeps what it has seen while
 // other screens are shown: growth needs a past.
 type metering struct {
-	o monitor.Options
+	err error
+	o   monitor.Options
 
 	mu  sync.Mutex
 	mon *monitor.Monitor
@@ -23,12 +24,16 @@ type metering struct {
 // Metrics are where a context's metrics are, and what they are held against.
 type Metrics struct {
 	Sources []*monitor.Source
+	Err     error // why there are none
 	Options monitor.Options
 	Args    []string // of sstool monitor, for command lines
 }
 
 // scrape asks all sources once and judges all that was seen so far.
 func (x *metering) scrape(ctx context.Context) (*monitor.Result, error) {
+	if x.err != nil {
+		return nil, x.err
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if err := x.mon.Scrape(ctx); err != nil {
@@ -45,7 +50,7 @@ func (m *Model) metering() *metering {
 		return nil
 	}
 	if m.meters[m.current] == nil {
-		m.meters[m.current] = &metering{o: c.Options, mon: monitor.New(c.Sources)}
+		m.meters[m.current] = &metering{err: c.Err, o: c.Options, mon: monitor.New(c.Sources)}
 	}
 	return m.meters[m.current]
 }
