@@ -5,16 +5,11 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"sstool/inspect/verify"
 	"sstool/internal/op"
-	"sstool/internal/serde"
-	"sstool/internal/spec"
 )
 
 const verifyLong = `Compares a store on local disk with its changelog, row by row: rows that are missing,
@@ -28,7 +23,10 @@ the same. What compaction or retention has removed from the changelog since cann
 be compared: "unverifiable".
 
 STORE is the store's directory, or one above it (a task's, the application's) with
---store, or its name with --state-dir. Nothing is changed and no lock is taken.`
+--store, or its name with --state-dir. Nothing is changed and no lock is taken.
+
+--against DIR compares two copies of the store instead, as those of an active and of a
+standby task; --digest tells a digest of each task's rows, to be compared by hand.`
 
 // verifyFlags are the flags of sstool verify.
 type verifyFlags struct {
@@ -38,6 +36,10 @@ type verifyFlags struct {
 	retention durationValue
 	scratch   string
 	stall     durationValue
+	against   string
+	sample    numberValue
+	digest    bool
+	repair    bool
 }
 
 func newVerify(a *app) *cobra.Command {
@@ -47,7 +49,15 @@ func newVerify(a *app) *cobra.Command {
 		Short: "prove that a store on disk and its changelog agree",
 		Long:  verifyLong,
 		Example: `  sstool verify totals --state-dir /var/lib/kafka-streams --application-id orders --bootstrap-server localhost:9092
-  sstool verify /var/lib/kafka-streams/orders/0_1/rocksdb/totals --bootstrap-server localhost:9092 -o json`,
+  sstool verify /var/lib/kafka-streams/orders/0_1/rocksdb/totals --bootstrap-server localhost:9092 -o json
+
+  # A first look at a large store; what would repair what differs.
+  sstool verify totals --state-dir /var/lib/kafka-streams --bootstrap-server localhost:9092 --sample 10000
+  sstool verify totals --state-dir /var/lib/kafka-streams --bootstrap-server localhost:9092 --repair
+
+  # The active copy and a standby's, copied here from its host; or their digests.
+  sstool verify totals --state-dir /var/lib/kafka-streams --against /backup/host-7
+  sstool verify totals --state-dir /var/lib/kafka-streams --digest`,
 		Annotations: exits([]exit{
 			{0, "ok: nothing differs"}, {1, "failed"}, {2, "wrong flags, or the store's kind or changelog is not known"},
 			{3, "rows differ, or the offset is not one of the changelog"}, {10, "no such store, task or topic"},
@@ -66,43 +76,6 @@ func newVerify(a *app) *cobra.Command {
 	return cmd
 }
 
-func (f *verifyFlags) registerVerify(cmd *cobra.Command) {
-	section(cmd, "Which store", func(fs *pflag.FlagSet) {
-		fs.StringVar(&f.stateDir, "state-dir", "", "state.dir `DIR` of the application; STORE is a name then")
-		fs.StringVar(&f.appID, "application-id", "", "application.id of the Kafka Streams application, `ID`")
-		fs.StringVar(&f.store, "store", "", "the store's `NAME`, when STORE is a directory with several")
-		fs.Var(&f.tasks, "task", "only this `TASK`: 1_3, or global")
-		fs.Var(&f.partition, "partition", "only the tasks of these partitions: 0,2-5")
-	})
-	section(cmd, "What it is compared with", func(fs *pflag.FlagSet) {
-		f.kafka.registerOptional(cmd)
-		fs.StringVar(&f.topic, "topic", "", "the changelog `TOPIC` (default as the directory tells)")
-		fs.Var(&f.at, "at", "compare at this `OFFSET`, that of the last record applied, or at end (default the offset that the store has stored)")
-		f.guarantee.choices = []string{spec.AtLeastOnce, spec.ExactlyOnce}
-		fs.Var(&f.guarantee, "processing-guarantee", "the application's `GUARANTEE`: at_least_once, which applies records of aborted transactions, or exactly_once_v2 (default as if exactly once)")
-	})
-	section(cmd, "What is known of it", func(fs *pflag.FlagSet) {
-		f.kind.choices = strings.Split(diskKinds(), ", ")
-		fs.Var(&f.key, "key", "how keys are decoded: `DECODER` "+strings.Join(serde.Names(), ", ")+" (default as they look)")
-		fs.Var(&f.value, "value", "how values are decoded: `DECODER`, as for --key")
-		fs.Var(&f.foreignKey, "foreign-key", "how foreign keys of an fk-subscription store are decoded: `DECODER`")
-		fs.Var(&f.kind, "kind", "`KIND` of the store (default as its files tell): "+diskKinds())
-		fs.Var(&f.retention, "retention", "retention of a window or session store, history retention of a versioned one (default as the changelog's configuration tells)")
-		fs.Var(&f.windowSize, "window-size", "size of the windows, which no store keeps: tells where they end")
-	})
-	section(cmd, "How", func(fs *pflag.FlagSet) {
-		f.limit.min = 1
-		fs.Var(&f.limit, "limit", "show the first `N` differences of each task (default 10)")
-		fs.Var(&f.memory, "memory", "memory budget (default 192MiB)")
-		fs.StringVar(&f.scratch, "scratch", "", "`DIR` for temporary files (default the system's temporary directory)")
-		fs.Var(&f.stall, "stall-timeout", "give up after this long without progress (default 1m)")
-		f.out.register(cmd, formatTable, formatWide, formatJSON, formatCSV, formatTSV)
-		f.progress.register(cmd)
-	})
-	complete(cmd, "kind", f.kind.choices)
-	complete(cmd, "processing-guarantee", f.guarantee.choices)
-}
-
 // verify is the command: flags → comparison → report.
 func (a *app) verify(ctx context.Context, f *verifyFlags, args []string) error {
 	o, err := f.verifyOptions(args[0])
@@ -111,16 +84,11 @@ func (a *app) verify(ctx context.Context, f *verifyFlags, args []string) error {
 	}
 	show := a.startProgress(f.progress)
 	defer show.close()
-	client, err := f.kafka.open(ctx, show.warn)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
 	if os.Getenv("GOGC") == "" {
 		// What is collected are fetched blocks.
 		defer debug.SetGCPercent(debug.SetGCPercent(50))
 	}
-	res, err := verify.Changelog(ctx, client, o, show.sink)
+	res, err := f.compare(ctx, o, show)
 	show.flush()
 	if err != nil {
 		return err
@@ -131,19 +99,26 @@ func (a *app) verify(ctx context.Context, f *verifyFlags, args []string) error {
 	return verifyOutcome(res)
 }
 
-// verifyOptions are the engine's.
-func (f *verifyFlags) verifyOptions(store string) (verify.Options, error) {
-	rows, err := f.rowsFlags.options(store)
-	o := verify.Options{Rows: rows, Topic: f.topic, Retention: time.Duration(f.retention), At: f.at.At,
-		Limit: int(f.limit.or(0)), Memory: int64(f.memory), TempDir: f.scratch, Stall: time.Duration(f.stall)}
-	if f.guarantee.value != "" {
-		eos := f.guarantee.value == spec.ExactlyOnce
-		o.ExactlyOnce = &eos
+// compare asks the engine for what the flags say.
+func (f *verifyFlags) compare(ctx context.Context, o verify.Options, show *progress) (*verify.Result, error) {
+	if f.digest {
+		return verify.Digests(ctx, o, show.sink)
 	}
-	if err == nil {
-		err = checkDir("--scratch", f.scratch)
+	open := f.kafka.open
+	if f.against != "" {
+		open = f.kafka.optional
 	}
-	return o, err
+	client, err := open(ctx, show.warn)
+	if err != nil {
+		return nil, err
+	}
+	if client != nil {
+		defer client.Close()
+	}
+	if f.against != "" {
+		return verify.Against(ctx, client, o, f.other(o), show.sink)
+	}
+	return verify.Changelog(ctx, client, o, show.sink)
 }
 
 // verifyOutcome is the error of a comparison that found something.

@@ -36,12 +36,16 @@ func (v *atValue) Set(s string) error {
 
 // renderVerify writes the tasks, then what differs.
 func renderVerify(w *tableWriter, r *verify.Result) {
+	if len(r.Tasks) > 0 && r.Tasks[0].Verdict == "" {
+		w.verifyDigests(r)
+		return
+	}
 	w.verifyTasks(r)
 	if w.machine() {
 		return
 	}
 	for i := range r.Tasks {
-		w.verifyDifferences(&r.Tasks[i], r.StoreKind)
+		w.verifyDifferences(&r.Tasks[i])
 	}
 	w.line("")
 	w.wrapped("", verifySummary(r))
@@ -59,31 +63,58 @@ func renderVerify(w *tableWriter, r *verify.Result) {
 	}
 }
 
+// verifyDigests is for comparing by hand, or by a program.
+func (w *tableWriter) verifyDigests(r *verify.Result) {
+	var rows [][]string
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		rows = append(rows, []string{t.Task, verifyOffset(w, t.Partitions), w.count(t.Rows), t.Local.String()})
+	}
+	w.table([]column{{name: "TASK"}, {name: "OFFSET", right: true}, {name: "ROWS", right: true}, {name: "DIGEST"}}, rows)
+	w.line("")
+	w.wrapped("", fmt.Sprintf("Store %s (%s): the same digest at the same offset is the same rows.", r.Store, r.StoreKind))
+	for _, text := range r.Warnings {
+		w.wrapped("", "warning: "+text)
+	}
+}
+
+// verifyOffset is the offset that a task has come to.
+func verifyOffset(w *tableWriter, list []verify.Partition) string {
+	if len(list) != 1 || list[0].Offset == nil {
+		return w.none()
+	}
+	return w.count(*list[0].Offset)
+}
+
 func (w *tableWriter) verifyTasks(r *verify.Result) {
 	var rows [][]string
 	for i := range r.Tasks {
 		t := &r.Tasks[i]
-		offset, records := w.none(), int64(0)
-		if len(t.Partitions) == 1 && t.Partitions[0].Offset != nil {
-			offset = w.count(*t.Partitions[0].Offset)
-		}
+		offset, records := verifyOffset(w, t.Partitions), int64(0)
 		for _, p := range t.Partitions {
 			records += p.Records
 		}
-		local, changelog := w.none(), w.none()
+		local, other := w.none(), w.none()
+		if t.Against != nil {
+			records, other = t.Against.Rows, t.Against.Digest.String()
+		}
 		if t.Local != nil {
 			local = t.Local.String()
 		}
 		if t.Changelog != nil {
-			changelog = t.Changelog.String()
+			other = t.Changelog.String()
 		}
 		rows = append(rows, []string{t.Task, t.Verdict, offset, w.count(t.Rows), w.count(records), w.count(t.Same), w.count(t.Ahead), w.count(t.Missing),
-			w.count(t.Extra), w.count(t.Different), w.count(t.Unverifiable), w.count(t.Expired), w.count(t.Deleted), w.count(t.LaterKeys), local, changelog})
+			w.count(t.Extra), w.count(t.Different), w.count(t.Unverifiable), w.count(t.Unflushed), w.count(t.Expired), w.count(t.Deleted), w.count(t.LaterKeys), local, other})
 	}
-	w.table([]column{{name: "TASK"}, {name: "VERDICT"}, {name: "OFFSET", right: true}, {name: "ROWS", right: true}, {name: "RECORDS", right: true},
+	records := "RECORDS"
+	if len(r.Tasks) > 0 && r.Tasks[0].Against != nil {
+		records = "OTHER ROWS"
+	}
+	w.table([]column{{name: "TASK"}, {name: "VERDICT"}, {name: "OFFSET", right: true}, {name: "ROWS", right: true}, {name: records, right: true},
 		{name: "SAME", right: true}, {name: "AHEAD", right: true}, {name: "MISSING", right: true}, {name: "EXTRA", right: true}, {name: "DIFFERENT", right: true},
-		{name: "UNVERIFIABLE", right: true}, {name: "EXPIRED", right: true, wide: true}, {name: "DELETED", right: true, wide: true}, {name: "LATER", right: true, wide: true},
-		{name: "DIGEST", wide: true}, {name: "DIGEST OF CHANGELOG", wide: true}}, rows)
+		{name: "UNVERIFIABLE", right: true}, {name: "UNFLUSHED", right: true, wide: true}, {name: "EXPIRED", right: true, wide: true}, {name: "DELETED", right: true, wide: true}, {name: "LATER", right: true, wide: true},
+		{name: "DIGEST", wide: true}, {name: "OTHER DIGEST", wide: true}}, rows)
 	if w.machine() {
 		return
 	}
@@ -96,14 +127,14 @@ func (w *tableWriter) verifyTasks(r *verify.Result) {
 
 // verifyDifferences shows the first differences of a task, as a row and what it
 // should be.
-func (w *tableWriter) verifyDifferences(t *verify.Task, kind string) {
+func (w *tableWriter) verifyDifferences(t *verify.Task) {
 	if len(t.Differences) == 0 {
 		return
 	}
 	w.line("\ntask %s", printable(t.Task))
 	for i := range t.Differences {
 		d := &t.Differences[i]
-		key, local, changelog := d.Text()
+		key, local, other := d.Text()
 		what := d.What
 		if d.Part != "" && d.Part != "value" {
 			what += " " + d.Part
@@ -112,8 +143,10 @@ func (w *tableWriter) verifyDifferences(t *verify.Task, kind string) {
 		if local != "" {
 			w.line("    row        %s", cut(local, verifyCut))
 		}
-		if changelog != "" {
-			w.line("    changelog  %s", cut(changelog, verifyCut))
+		if other != "" && t.Against != nil {
+			w.line("    other      %s", cut(other, verifyCut))
+		} else if other != "" {
+			w.line("    changelog  %s", cut(other, verifyCut))
 		}
 		if d.Later != nil {
 			w.line("    a later record, at offset %d, replaces it when the store goes on from its offset", *d.Later)
@@ -128,7 +161,11 @@ func (w *tableWriter) verifyDifferences(t *verify.Task, kind string) {
 const verifyCut = 200
 
 func verifySummary(r *verify.Result) string {
-	text := fmt.Sprintf("Store %s (%s) against %s: ", r.Store, r.StoreKind, r.Topic)
+	with := r.Topic
+	if len(r.Tasks) > 0 && r.Tasks[0].Against != nil {
+		with = "another copy"
+	}
+	text := fmt.Sprintf("Store %s (%s) against %s: ", r.Store, r.StoreKind, with)
 	c := &r.Total
 	compared := 0
 	for i := range r.Tasks {
@@ -151,5 +188,11 @@ func verifySummary(r *verify.Result) string {
 		text += fmt.Sprintf("%s missing, %s extra, %s different", humanCount(c.Missing), humanCount(c.Extra), humanCount(c.Different))
 	}
 	text += fmt.Sprintf(" (%.1f s).", r.Seconds)
+	if s := r.Sample; s != nil {
+		text += fmt.Sprintf(" A sample: %s keys of rows and %s of records; %s.", humanCount(int64(s.RowKeys)), humanCount(int64(s.RecordKeys)), s.Blind)
+	}
+	if n := c.Unflushed; n > 0 {
+		text += fmt.Sprintf(" %s rows are in the application's memory: their segments are not flushed as far as the store's offset, and a kill would lose them.", humanCount(n))
+	}
 	return text
 }

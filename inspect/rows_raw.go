@@ -59,9 +59,17 @@ func (p RawPiece) Each(fn func(family string, key, value []byte) error) error {
 	return p.db.each(p.keys, false, fn)
 }
 
-// From calls fn with the rows of the piece from a key on.
-func (p RawPiece) From(key []byte, fn func(family string, key, value []byte) error) error {
-	return p.db.each(lsm.Range{From: key, To: p.keys.To}, false, fn)
+// Start is the start of the piece's segment, in ms.
+func (p RawPiece) Start() int64 { return p.db.start }
+
+// Range calls fn with the rows of a range, segment by segment.
+func (t *RawTask) Range(rg lsm.Range, fn func(family string, key, value []byte) error) error {
+	for _, d := range t.p.dbs {
+		if err := d.each(rg, false, fn); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Get looks a row up by its whole key.
@@ -122,3 +130,29 @@ func (r *Rows) RowOf(task, family string, key, value []byte) *Row {
 
 // Decoders are how keys and values are shown.
 func (r *Rows) Decoders() (key, value Decoder) { return r.key.decoder(), r.value.decoder() }
+
+// OwnOffsets are what the offsets families of the store's databases say of one
+// changelog (Kafka >= 4.3), by the start of the segment. Each database is
+// flushed by itself, so those of an application that runs differ. A database
+// that says nothing is left out.
+func (t *RawTask) OwnOffsets(topic string, partition int32) (map[int64]int64, error) {
+	out := map[int64]int64{}
+	key := streams.OffsetsKey(topic, partition)
+	for _, d := range t.p.dbs {
+		db, gone, err := d.open()
+		if err != nil {
+			return nil, err
+		}
+		if gone || db.Version == nil || len(db.Having([]string{streams.OffsetsFamily})) == 0 {
+			continue
+		}
+		value, ok, err := db.Get(streams.OffsetsFamily, key)
+		if err = d.vanished(err); err != nil {
+			return nil, err
+		}
+		if n, err := streams.DecodeOffset(value); ok && err == nil {
+			out[d.start] = n
+		}
+	}
+	return out, nil
+}

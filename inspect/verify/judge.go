@@ -143,9 +143,13 @@ func (s *slot) add(u *unit, e *entry) {
 	case e.local:
 		s.local, s.hasLocal = *e, true
 	case !e.later:
-		s.best, s.hasBest = *e, true
+		if !s.hasBest || e.part != s.best.part || e.offset > s.best.offset {
+			s.best, s.hasBest = *e, true
+		}
 	default:
-		s.last, s.hasLast = *e, true
+		if !s.hasLast || e.part != s.last.part || e.offset > s.last.offset {
+			s.last, s.hasLast = *e, true
+		}
 		gone := e.null && !s.hasLocal
 		same := !e.null && s.hasLocal && s.local.differs(e, u.times()) == ""
 		s.ahead = s.ahead || gone || same
@@ -237,6 +241,10 @@ func (j *judge) report(f finding) {
 		j.Expired++
 		return
 	}
+	if j.u.unflushed(f.key, f.record) {
+		j.Unflushed++
+		return
+	}
 	switch f.what {
 	case Missing:
 		j.Missing++
@@ -245,7 +253,27 @@ func (j *judge) report(f finding) {
 	case Different:
 		j.Different++
 	}
+	if f.last != nil {
+		j.Replaced++
+	}
 	j.keep(f)
+}
+
+// unflushed says whether a record may have changed a segment's rows in the
+// memory of an application that runs, and not on disk yet. The store's offset is
+// that of its newest segment, which may have been flushed before an older one
+// (SI/AbstractSegments, KIP-1035). When the application does not run any more,
+// that is not how it should be: Kafka Streams goes on from the store's offset.
+func (u *unit) unflushed(key []byte, record *entry) bool {
+	if !u.running || record == nil || !u.store.Kind.Windowed() {
+		return false
+	}
+	at, ok := keyTime(u.store.Kind, key)
+	if !ok {
+		return false
+	}
+	own, there := u.own[u.store.SegmentID(at)*u.store.SegmentInterval.Milliseconds()]
+	return u.own != nil && (!there || record.offset > own)
 }
 
 // keep remembers the first findings by key.

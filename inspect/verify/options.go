@@ -19,8 +19,10 @@ type Options struct {
 	ExactlyOnce *bool
 	At          At
 
-	Limit   int   // differences that are shown of each task; 0: DefaultLimit
-	Memory  int64 // 0: DefaultMemory
+	Sample  int    // keys that are looked at each way; 0: everything
+	Repair  *Place // for the commands of Result.Repair; nil: none
+	Limit   int    // differences that are shown of each task; 0: DefaultLimit
+	Memory  int64  // 0: DefaultMemory
 	TempDir string
 	Stall   time.Duration // a partition may stand still for so long; 0: kafka's default
 }

@@ -22,6 +22,7 @@ type Result struct {
 	Total       Counts          `json:"total"`
 	Key         inspect.Decoder `json:"key"`
 	Value       inspect.Decoder `json:"value"`
+	Sample      *Sample         `json:"sample"` // null: everything was compared
 	Repair      []Step          `json:"repair"`
 	Warnings    []string        `json:"warnings"`
 	Seconds     float64         `json:"seconds"`
@@ -31,6 +32,7 @@ type Result struct {
 type Task struct {
 	Task       string      `json:"task"`
 	Dir        string      `json:"dir"`
+	Against    *Copy       `json:"against"` // the other store; null: the changelog
 	Verdict    string      `json:"verdict"`
 	Why        string      `json:"why"`
 	Partitions []Partition `json:"partitions"`
@@ -39,6 +41,21 @@ type Task struct {
 	Changelog   *table.Digest `json:"changelog_digest"` // of the rows that the changelog makes up to the offset; null: of this kind not, or not all of them are in it
 	Differences []Difference  `json:"differences"`      // the first, by key
 	More        int64         `json:"more_differences"`
+}
+
+// Copy is the store of the same task that a task is compared with.
+type Copy struct {
+	Dir        string        `json:"dir"`
+	Rows       int64         `json:"rows"`
+	Partitions []Partition   `json:"partitions"` // its offsets
+	Digest     *table.Digest `json:"digest"`
+}
+
+// Sample is what was looked at instead of everything.
+type Sample struct {
+	RowKeys    int    `json:"row_keys"`    // picked on disk, and looked for in the changelog
+	RecordKeys int    `json:"record_keys"` // picked in the changelog, and looked up on disk
+	Blind      string `json:"blind"`       // what it cannot see
 }
 
 // What Task.Verdict says.
@@ -67,14 +84,16 @@ type Partition struct {
 type Counts struct {
 	Rows         int64 `json:"rows"` // on disk
 	Same         int64 `json:"same"`
-	Ahead        int64 `json:"ahead"`        // the row is a later record's: rows may be flushed before the offset
-	Missing      int64 `json:"missing"`      // a record, and no row
-	Extra        int64 `json:"extra"`        // a row that was deleted, or of which the changelog knows nothing
-	Different    int64 `json:"different"`    // another value, time or headers
-	Unverifiable int64 `json:"unverifiable"` // rows: what the changelog held at the offset is compacted or deleted
-	Expired      int64 `json:"expired"`      // past retention: whether it is still there does not matter
-	Deleted      int64 `json:"deleted"`      // keys with a tombstone, and no row
-	LaterKeys    int64 `json:"later_keys"`   // keys that have later records only, and no row yet
+	Ahead        int64 `json:"ahead"`             // the row is a later record's: rows may be flushed before the offset
+	Unflushed    int64 `json:"unflushed"`         // of an application that runs: its segments are flushed each by itself, and the record is behind what this one has
+	Missing      int64 `json:"missing"`           // a record, and no row
+	Extra        int64 `json:"extra"`             // a row that was deleted, or of which the changelog knows nothing
+	Different    int64 `json:"different"`         // another value, time or headers
+	Unverifiable int64 `json:"unverifiable"`      // rows: what the changelog held at the offset is compacted or deleted
+	Expired      int64 `json:"expired"`           // past retention: whether it is still there does not matter
+	Deleted      int64 `json:"deleted"`           // keys with a tombstone, and no row
+	Replaced     int64 `json:"replaced_by_later"` // findings whose key has a later record: going on from the offset replaces the row
+	LaterKeys    int64 `json:"later_keys"`        // keys that have later records only, and no row yet
 }
 
 // Findings are the rows that are not as they must be.
@@ -84,6 +103,7 @@ func (c *Counts) add(o *Counts) {
 	c.Rows += o.Rows
 	c.Same += o.Same
 	c.Ahead += o.Ahead
+	c.Unflushed += o.Unflushed
 	c.Missing += o.Missing
 	c.Extra += o.Extra
 	c.Different += o.Different
@@ -91,6 +111,7 @@ func (c *Counts) add(o *Counts) {
 	c.Expired += o.Expired
 	c.Deleted += o.Deleted
 	c.LaterKeys += o.LaterKeys
+	c.Replaced += o.Replaced
 }
 
 // What a Difference is.
@@ -111,12 +132,13 @@ type Difference struct {
 	Later     *int64          `json:"later_offset"` // of the last record of the key behind the store's offset; null: none
 	Local     json.RawMessage `json:"local"`        // the row, as sstool scan has it; null: none, or gone by now
 	Changelog json.RawMessage `json:"changelog"`    // what it should be, in the same form; null: nothing
+	Other     json.RawMessage `json:"other"`        // the row in the other store, when two are compared; null: none
 
-	key, local, changelog string
+	key, local, other string
 }
 
 // Text is the key, the row and what it should be, for people; "" for nothing.
-func (d *Difference) Text() (key, local, changelog string) { return d.key, d.local, d.changelog }
+func (d *Difference) Text() (key, local, other string) { return d.key, d.local, d.other }
 
 // Step is a command that would repair something.
 type Step struct {

@@ -45,7 +45,7 @@ func (u *unit) differences(ctx context.Context, list []finding) ([]Difference, e
 			if err != nil {
 				return nil, err
 			}
-			d.Changelog, d.changelog = row.AppendJSON(nil), valueText(row)
+			d.Changelog, d.other = row.AppendJSON(nil), valueText(row)
 		}
 		out = append(out, d)
 	}

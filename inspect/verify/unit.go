@@ -33,6 +33,8 @@ type unit struct {
 	appendTime bool  // records have the broker's time, rows do not
 	retention  int64 // ms; 0: nothing expires
 	parts      []*part
+	running    bool            // an application has the store open, or may have
+	own        map[int64]int64 // last offsets that segments say themselves; nil: they say none
 
 	workers  int
 	number   atomic.Int64 // of blocks in the table
@@ -42,7 +44,6 @@ type unit struct {
 	local      table.Digest
 	rowCount   int64
 	streamTime int64 // of the store: newest window, session or version; -1 before the first
-	atOffset   int64 // the same of the records up to the offset
 	newest     int64 // time of the newest record
 }
 
@@ -55,7 +56,7 @@ type part struct {
 
 func (u *unit) reset() {
 	u.number.Store(0)
-	u.local, u.rowCount, u.streamTime, u.atOffset, u.newest = table.Digest{}, 0, -1, -1, -1
+	u.local, u.rowCount, u.streamTime, u.newest = table.Digest{}, 0, -1, -1
 	for _, p := range u.parts {
 		p.Records, p.Later, p.Aborted, p.NullKeys = 0, 0, 0, 0
 	}
@@ -82,6 +83,9 @@ func (u *unit) name() string { return cmp.Or(u.task.Task, u.store.Name) }
 
 func (u *unit) once(ctx context.Context) (*Task, error) {
 	u.reset()
+	if err := u.ownOffsets(); err != nil {
+		return nil, err
+	}
 	pieces, keys, err := u.task.Pieces(pieceBytes)
 	if err != nil {
 		return nil, err
@@ -108,6 +112,16 @@ func (u *unit) once(ctx context.Context) (*Task, error) {
 		return nil, err
 	}
 	return u.result(ctx, found)
+}
+
+// ownOffsets reads what each segment says, where segments do; before its rows.
+func (u *unit) ownOffsets() (err error) {
+	u.own = nil
+	if !u.running || !u.store.Kind.Segmented() || len(u.parts) != 1 || u.parts[0].OffsetBy != inspect.KeptInFamily {
+		return nil
+	}
+	u.own, err = u.task.OwnOffsets(u.topic, u.parts[0].Partition.Partition)
+	return err
 }
 
 const (
@@ -198,7 +212,10 @@ func (u *unit) readRows(ctx context.Context, pieces []inspect.RawPiece, routers 
 	var wg sync.WaitGroup
 	for w := range u.workers {
 		wg.Go(func() {
-			r := rowReader{u: u, to: routers[w]}
+			r := rowReader{u: u}
+			if routers != nil {
+				r.to = routers[w]
+			}
 			if err := r.run(ctx, pieces, &next); err != nil {
 				cancel(err)
 			}
@@ -214,11 +231,25 @@ func (u *unit) readRows(ctx context.Context, pieces []inspect.RawPiece, routers 
 // rowReader is one worker's way from rows to the table.
 type rowReader struct {
 	u      *unit
-	to     *table.Router
+	to     *table.Router // nil: only the digest is wanted
 	digest table.Digest
 	rows   int64
 	buf    []byte
 	rest   []byte
+}
+
+// begin and end enclose a block of rows.
+func (r *rowReader) begin() {
+	if r.to != nil {
+		r.to.Begin(r.u.number.Add(1))
+	}
+}
+
+func (r *rowReader) end() error {
+	if r.to == nil {
+		return nil
+	}
+	return r.to.End()
 }
 
 func (r *rowReader) run(ctx context.Context, pieces []inspect.RawPiece, next *atomic.Int64) error {
@@ -229,20 +260,22 @@ func (r *rowReader) run(ctx context.Context, pieces []inspect.RawPiece, next *at
 	take := func(key []byte, e *entry) error {
 		r.rest = e.rest(r.rest)
 		r.digest.Add(0, key, r.rest)
-		r.buf = e.append(r.buf[:0])
-		r.to.Add(0, key, r.buf, false)
+		if r.to != nil {
+			r.buf = e.append(r.buf[:0])
+			r.to.Add(0, key, r.buf, false)
+		}
 		return nil
 	}
 	for i := next.Add(1) - 1; i < int64(len(pieces)); i = next.Add(1) - 1 {
 		n := 0
-		r.to.Begin(r.u.number.Add(1))
+		r.begin()
 		err := pieces[i].Each(func(family string, key, value []byte) error {
 			if n++; n%blockRows == 0 {
-				if err := errors.Join(ctx.Err(), r.to.End()); err != nil {
+				if err := errors.Join(ctx.Err(), r.end()); err != nil {
 					return err
 				}
 				r.u.progress.add(blockRows, 0)
-				r.to.Begin(r.u.number.Add(1))
+				r.begin()
 			}
 			r.rows++
 			if err := c.row(family, key, value, take); err != nil {
@@ -250,7 +283,7 @@ func (r *rowReader) run(ctx context.Context, pieces []inspect.RawPiece, next *at
 			}
 			return nil
 		})
-		if err := errors.Join(err, r.to.End()); err != nil {
+		if err := errors.Join(err, r.end()); err != nil {
 			return err
 		}
 	}
@@ -266,38 +299,63 @@ func (r *rowReader) run(ctx context.Context, pieces []inspect.RawPiece, next *at
 // since the application may have applied what is not committed yet.
 func (u *unit) readChangelog(ctx context.Context, routers []*table.Router) error {
 	u.progress.phase("changelog")
+	bufs := make([][]byte, len(routers))
 	for _, p := range u.parts {
-		ends, err := u.c.Offsets(ctx, u.topic, []int32{p.Partition.Partition})
+		err := u.ranges(ctx, p, func(from, to int64, committed, later bool) error {
+			base, last := u.number.Load()+1, atomic.Int64{}
+			err := u.eachRecord(ctx, p, from, to, committed, later, func(w int, n int64) (func(key []byte, e *entry) error, func() error) {
+				r := routers[w]
+				r.Begin(base + n)
+				for old := last.Load(); old < n && !last.CompareAndSwap(old, n); old = last.Load() {
+				}
+				return func(key []byte, e *entry) error {
+					bufs[w] = e.append(bufs[w][:0])
+					r.Add(0, key, bufs[w], false)
+					return nil
+				}, r.End
+			})
+			u.number.Store(base + last.Load())
+			return err
+		})
 		if err != nil {
-			return err
-		}
-		e := ends[p.Partition.Partition]
-		p.LogStart, p.End = e.Start, e.End
-		border := min(max(p.applied+1, e.Start), e.End)
-		committed := u.o.ExactlyOnce == nil || *u.o.ExactlyOnce
-		if committed {
-			border = min(border, e.LastStable)
-		}
-		if err := u.readRange(ctx, p, e.Start, border, committed, false, routers); err != nil {
-			return err
-		}
-		if err := u.readRange(ctx, p, border, e.End, false, true, routers); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// recordReader is one worker's way from blocks to the table.
+// ranges calls fn with the two parts of a partition, up to the store's offset and
+// behind it.
+func (u *unit) ranges(ctx context.Context, p *part, fn func(from, to int64, committed, later bool) error) error {
+	ends, err := u.c.Offsets(ctx, u.topic, []int32{p.Partition.Partition})
+	if err != nil {
+		return err
+	}
+	e := ends[p.Partition.Partition]
+	p.LogStart, p.End = e.Start, e.End
+	border := min(max(p.applied+1, e.Start), e.End)
+	committed := u.o.ExactlyOnce == nil || *u.o.ExactlyOnce
+	if committed {
+		border = min(border, e.LastStable)
+	}
+	if err := fn(e.Start, border, committed, false); err != nil {
+		return err
+	}
+	return fn(border, e.End, false, true)
+}
+
+// recordReader is one worker's way from blocks to entries.
 type recordReader struct {
 	c                     *canon
 	dec                   kafka.Decoder
 	streamTime, newest    int64
 	records, nulls, abort int64
-	buf                   []byte
 }
 
-func (u *unit) readRange(ctx context.Context, p *part, from, to int64, committed, later bool, routers []*table.Router) error {
+// eachRecord hands out the entries of all records of a range. begin is called for
+// each block, with the worker and the block's number; done, which may be nil, is
+// called at the block's end.
+func (u *unit) eachRecord(ctx context.Context, p *part, from, to int64, committed, later bool, begin func(w int, n int64) (take func(key []byte, e *entry) error, done func() error)) error {
 	if from >= to {
 		return nil
 	}
@@ -314,16 +372,9 @@ func (u *unit) readRange(ctx context.Context, p *part, from, to int64, committed
 		c.clock = u.streamTime
 		all[i] = recordReader{c: c, streamTime: -1, newest: -1}
 	}
-	base := u.number.Load() + 1
-	var last atomic.Int64
 	err := u.c.EachBlock(ctx, u.o.readOptions(u.topic, p.Partition.Partition, from, to, committed), workers, func(w int, n int64, b *kafka.Block) error {
-		r, router := &all[w], routers[w]
-		router.Begin(base + n)
-		take := func(key []byte, e *entry) error {
-			r.buf = e.append(r.buf[:0])
-			router.Add(0, key, r.buf, false)
-			return nil
-		}
+		r := &all[w]
+		take, done := begin(w, n)
 		stats, err := r.dec.Decode(b, func(rec *kafka.Record) error {
 			r.records++
 			if rec.Key == nil {
@@ -335,15 +386,12 @@ func (u *unit) readRange(ctx context.Context, p *part, from, to int64, committed
 			return err
 		})
 		r.abort += stats.Aborted
-		for {
-			if old := last.Load(); old >= n || last.CompareAndSwap(old, n) {
-				break
-			}
-		}
 		u.progress.add(b.Next-b.First, int64(b.WireBytes))
-		return errors.Join(err, router.End())
+		if done != nil {
+			err = errors.Join(err, done())
+		}
+		return err
 	})
-	u.number.Store(base + last.Load())
 	for i := range all {
 		r := &all[i]
 		u.streamTime, u.newest = max(u.streamTime, r.streamTime), max(u.newest, r.newest)
@@ -351,9 +399,6 @@ func (u *unit) readRange(ctx context.Context, p *part, from, to int64, committed
 		if later {
 			p.Later += r.records
 		}
-	}
-	if !later {
-		u.atOffset = max(u.atOffset, u.streamTime)
 	}
 	return err
 }

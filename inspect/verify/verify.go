@@ -36,7 +36,7 @@ func Changelog(ctx context.Context, c *kafka.Client, o Options, sink op.Sink) (*
 			return nil, err
 		}
 		if t == nil {
-			if t, err = u.compare(ctx); err != nil {
+			if t, err = u.compared(ctx, res); err != nil {
 				return nil, fmt.Errorf("task %s: %w", u.name(), err)
 			}
 			if t.anyRecord() {
@@ -45,6 +45,9 @@ func Changelog(ctx context.Context, c *kafka.Client, o Options, sink op.Sink) (*
 		}
 		res.Tasks = append(res.Tasks, *t)
 		res.Total.add(&t.Counts)
+	}
+	if o.Repair != nil {
+		res.Repair = v.repair(*o.Repair)
 	}
 	v.finish()
 	res.Seconds = time.Since(started).Seconds()
@@ -105,14 +108,16 @@ func open(ctx context.Context, o *Options) (*view, error) {
 		return nil, op.Errorf(op.Usage, "the kind of store %s is not certain (%s), so what its records become is not known", rows.Name(), first.Kind.Why).WithTry("--kind KIND")
 	}
 	v.res.Application, v.res.StoreKind, v.res.KindWhy = first.App, string(v.kind), first.Kind.Why
+	stopped := false // outside of any application
+	v.res.Running = &stopped
 	if l := rows.Lock(); l != nil {
-		v.res.Running = l.Held
+		v.res.Running = l.Held // null: not known
 	}
 	return v, v.rows.Guess(ctx)
 }
 
 // topicOf is the changelog of the store.
-func (v *view) topicOf() (string, error) {
+func (v *view) topicOf(ctx context.Context, c *kafka.Client) (string, error) {
 	s := v.m[0]
 	switch {
 	case v.o.Topic != "":
@@ -125,12 +130,22 @@ func (v *view) topicOf() (string, error) {
 			return l.Topic, nil
 		}
 	}
+	if s.App != "" && s.Task != streams.GlobalDir {
+		// A young store has no offset yet, as one that is not logged.
+		usual := streams.ChangelogTopic(s.App, s.Name)
+		if _, err := c.Topic(ctx, usual); err == nil {
+			v.warn("the directory does not tell the changelog (%s): %s by its name", s.Offsets.Why, usual)
+			return usual, nil
+		} else if op.KindOf(err) != op.NotFound {
+			return "", err
+		}
+	}
 	return "", op.Errorf(op.Usage, "which topic store %s is restored from is not known: %s", s.Name, s.Offsets.Why).WithTry("--topic TOPIC")
 }
 
 // units are the tasks to compare, with what the cluster tells of the changelog.
 func (v *view) units(ctx context.Context, c *kafka.Client, sink op.Sink) ([]*unit, error) {
-	topic, err := v.topicOf()
+	topic, err := v.topicOf(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +166,7 @@ func (v *view) units(ctx context.Context, c *kafka.Client, sink op.Sink) ([]*uni
 	var units []*unit
 	for i, t := range v.rows.RawTasks() {
 		u := &unit{o: v.o, c: c, sink: sink, rows: v.rows, task: t, store: storeOf(v.m[i], v.kind), topic: topic, workers: threads(),
+			running:   v.res.Running == nil || *v.res.Running,
 			compacted: policy == "" || strings.Contains(policy, "compact"), deletes: strings.Contains(policy, "delete"),
 			appendTime: config["message.timestamp.type"] == "LogAppendTime"}
 		u.progress = progress{sink: sink, name: u.name()}

@@ -1,0 +1,330 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/zeebo/xxh3"
+
+	"sstool/internal/lsm"
+	"sstool/internal/op"
+	"sstool/internal/streams"
+)
+
+// sample compares some keys of a task: some that lie on disk, spread over its
+// files, and some of the changelog, each of which is as likely as any other.
+// The changelog is read whole all the same, as nothing else tells the newest
+// record of a key; what is spared are the scan of the store and the table.
+type sample struct {
+	u       *unit
+	rows    map[uint64]*sampleKey // picked on disk, by hash of the key of the table
+	mu      sync.Mutex
+	records map[uint64]*sampleKey // picked in the changelog: those with the smallest hashes
+	border  atomic.Uint64         // a key with a larger hash is not one of them
+	limit   int
+	closed  bool // no key is picked any more
+}
+
+type sampleKey struct {
+	key     []byte
+	entries []entry
+}
+
+// sampledLater bounds how many records behind the store's offset are kept of a
+// key.
+const sampledLater = 1000
+
+func (u *unit) sample(ctx context.Context) (*Task, int, int, error) {
+	if u.store.Kind == streams.Versioned {
+		return nil, 0, 0, op.Errorf(op.Usage, "store %s is versioned: its keys have many rows, and all are compared or none", u.store.Name).WithTry("without --sample")
+	}
+	u.reset()
+	if err := u.ownOffsets(); err != nil {
+		return nil, 0, 0, err
+	}
+	s := &sample{u: u, rows: map[uint64]*sampleKey{}, records: map[uint64]*sampleKey{}, limit: u.o.Sample}
+	s.border.Store(math.MaxUint64)
+	u.progress.phase("rows")
+	if err := s.pickRows(ctx); err != nil {
+		return nil, 0, 0, err
+	}
+	u.progress.phase("changelog")
+	if err := s.read(ctx); err != nil {
+		return nil, 0, 0, err
+	}
+	s.closed = true
+	for _, k := range s.records {
+		if err := s.lookUp(k); err != nil {
+			return nil, 0, 0, err
+		}
+	}
+	if err := s.readOn(ctx); err != nil {
+		return nil, 0, 0, err
+	}
+	f, err := s.judge()
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	t, err := u.result(ctx, f)
+	if t != nil {
+		t.Local, t.Changelog = nil, nil
+	}
+	return t, len(s.rows), len(s.records), err
+}
+
+// pickRows takes rows at places that are evenly spread over the files.
+func (s *sample) pickRows(ctx context.Context) error {
+	c, err := newCanon(s.u.store)
+	if err != nil {
+		return err
+	}
+	pieces, _, err := s.u.task.Pieces(samplePiece)
+	if err != nil {
+		return err
+	}
+	rnd := rand.New(rand.NewPCG(uint64(len(pieces)), 9))
+	each := max(1, (s.limit+len(pieces)-1)/max(1, len(pieces)))
+	step := float64(max(1, len(pieces))) / float64(max(1, min(len(pieces), s.limit)))
+	for at := 0.0; int(at) < len(pieces) && len(s.rows) < s.limit; at += step {
+		skip, got := rnd.IntN(sampleSkip), 0
+		last := []byte(nil)
+		take := func(key []byte, e *entry) error {
+			h := xxh3.Hash(key)
+			if s.rows[h] == nil {
+				s.rows[h] = &sampleKey{key: slices.Clone(key)}
+			}
+			return nil
+		}
+		err := pieces[int(at)].Each(func(family string, key, value []byte) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if last = append(last[:0], key...); skip > 0 {
+				skip--
+				return nil
+			}
+			if got++; got > each || len(s.rows) >= s.limit {
+				return errEnough
+			}
+			skip = rnd.IntN(sampleSkip)
+			return c.row(family, key, value, take)
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			return err
+		}
+	}
+	for _, k := range s.rows {
+		if err := s.lookUp(k); err != nil {
+			return err
+		}
+	}
+	return s.u.rows.Wrong()
+}
+
+const (
+	samplePiece = 64 << 10 // bytes of a piece: about a place
+	sampleSkip  = 8        // rows that are passed over, at most
+)
+
+var errEnough = errors.New("enough")
+
+// lookUp finds the rows of a key.
+func (s *sample) lookUp(k *sampleKey) error {
+	c, err := newCanon(s.u.store)
+	if err != nil {
+		return err
+	}
+	take := func(_ []byte, e *entry) error {
+		s.u.rowCount++
+		k.entries = slices.Insert(k.entries, 0, *e)
+		return nil
+	}
+	if !numbered(s.u.store.Kind) {
+		family, value, ok, err := s.u.task.Get(k.key)
+		if err != nil || !ok {
+			return err
+		}
+		return c.row(family, k.key, value, take)
+	}
+	first := append(slices.Clone(k.key), 0, 0, 0, 0)
+	after := append(slices.Clone(k.key), 0xff, 0xff, 0xff, 0xff, 0)
+	return s.u.task.Range(lsm.Range{From: first, To: after}, func(family string, key, value []byte) error {
+		if len(key) != len(first) {
+			return nil
+		}
+		return c.row(family, key, value, take)
+	})
+}
+
+// read goes through the whole changelog for the keys that were picked, and picks
+// as many.
+func (s *sample) read(ctx context.Context) error {
+	u := s.u
+	for _, p := range u.parts {
+		if err := u.ranges(ctx, p, func(from, to int64, committed, later bool) error {
+			return s.readRange(ctx, p, from, to, committed, later)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readOn reads what was written since: rows of keys of the changelog were looked
+// up after it was read.
+func (s *sample) readOn(ctx context.Context) error {
+	for _, p := range s.u.parts {
+		ends, err := s.u.c.Offsets(ctx, s.u.topic, []int32{p.Partition.Partition})
+		if err != nil {
+			return err
+		}
+		from := p.End
+		p.End = ends[p.Partition.Partition].End
+		if err := s.readRange(ctx, p, from, p.End, false, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sample) readRange(ctx context.Context, p *part, from, to int64, committed, later bool) error {
+	return s.u.eachRecord(ctx, p, from, to, committed, later, func(int, int64) (take func(key []byte, e *entry) error, done func() error) {
+		return s.take, nil
+	})
+}
+
+// take keeps an entry of a key that was picked, or is to be.
+func (s *sample) take(key []byte, e *entry) error {
+	h := xxh3.Hash(key)
+	row := s.rows[h]
+	if row == nil && h > s.border.Load() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if row != nil {
+		row.add(key, e)
+		return nil
+	}
+	k := s.records[h]
+	if k == nil {
+		if s.closed {
+			return nil
+		}
+		k = &sampleKey{key: slices.Clone(key)}
+		s.records[h] = k
+		s.prune()
+	}
+	k.add(key, e)
+	return nil
+}
+
+// add keeps the newest record up to the store's offset, and those behind it.
+func (k *sampleKey) add(key []byte, e *entry) {
+	if !slices.Equal(key, k.key) {
+		return // another key with the same hash: nothing is lost by leaving it out
+	}
+	n := 0
+	for i := range k.entries {
+		o := &k.entries[i]
+		same := !o.local && o.later == e.later && o.part == e.part && o.aux == e.aux
+		if same && !e.later {
+			if e.offset > o.offset {
+				*o = *e
+			}
+			return
+		}
+		if o.later {
+			n++
+		}
+	}
+	if n < sampledLater {
+		k.entries = append(k.entries, *e)
+	}
+}
+
+// prune keeps the keys with the smallest hashes: a key that is kept at the end
+// was kept from its first record on.
+func (s *sample) prune() {
+	if len(s.records) <= 2*s.limit {
+		return
+	}
+	all := make([]uint64, 0, len(s.records))
+	for h := range s.records {
+		all = append(all, h)
+	}
+	slices.Sort(all)
+	for _, h := range all[s.limit:] {
+		delete(s.records, h)
+	}
+	s.border.Store(all[s.limit-1])
+}
+
+// judge judges the keys that were picked.
+func (s *sample) judge() (*found, error) {
+	j := &judge{u: s.u}
+	var keys []*sampleKey
+	for _, m := range []map[uint64]*sampleKey{s.rows, s.records} {
+		for _, k := range m {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(a, b *sampleKey) int { return slices.Compare(a.key, b.key) })
+	for _, k := range keys {
+		j.key, j.open, j.slot, j.list = append(j.key[:0], k.key...), true, slot{}, k.entries
+		slices.SortStableFunc(k.entries, func(a, b entry) int {
+			switch {
+			case a.local != b.local && a.local:
+				return -1
+			case a.local != b.local:
+				return 1
+			}
+			return int(min(max(a.offset-b.offset, -1), 1))
+		})
+		if !s.u.manyRows() {
+			for i := range k.entries {
+				j.slot.add(s.u, &k.entries[i])
+			}
+		} else if len(k.entries) == 0 {
+			continue
+		}
+		if err := j.end(); err != nil {
+			return nil, err
+		}
+	}
+	f := j.found
+	f.Rows = s.u.rowCount
+	return &f, nil
+}
+
+// blind says what a sample cannot see.
+func blind(picked int) string {
+	if picked == 0 {
+		return "nothing was picked"
+	}
+	return fmt.Sprintf("a fault of fewer than about 1 row in %d is likely missed (with %d keys picked, 95 of 100 samples see one of 3 in %d); only all rows prove that none differs", max(1, picked/3), picked, picked)
+}
+
+// compared is the task as asked for: all of it, or a sample.
+func (u *unit) compared(ctx context.Context, res *Result) (*Task, error) {
+	if u.o.Sample == 0 {
+		return u.compare(ctx)
+	}
+	t, rows, records, err := u.sample(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if res.Sample == nil {
+		res.Sample = &Sample{}
+	}
+	res.Sample.RowKeys += rows
+	res.Sample.RecordKeys += records
+	res.Sample.Blind = blind(res.Sample.RowKeys + res.Sample.RecordKeys)
+	return t, nil
+}
