@@ -120,6 +120,11 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("ttl: %w", err)
 		}
 	}
+	if pick.MatchString("verify") {
+		if err := b.verify(*records); err != nil {
+			return fmt.Errorf("verify: %w", err)
+		}
+	}
 	if pick.MatchString("produce") {
 		if err := b.produce(*records); err != nil {
 			return fmt.Errorf("produce: %w", err)
