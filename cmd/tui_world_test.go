@@ -50,6 +50,8 @@ func TestDashboardOnALiveApplication(t *testing.T) {
 		{[]string{"Enter"}, "Why it is as large"},
 		{[]string{":", "=topology", "Enter"}, "in 2 tasks"},
 		{[]string{":", "=lint", "Enter"}, "0 errors, "},
+		{[]string{":", "=doctor", "Enter"}, " not measured, at "},
+		{[]string{"2"}, "2 tasks here: "},
 		{[]string{":", "=stores", "Enter", "/", "=0_0 .*ts-kv", "Enter"}, "1 of 16"},
 		{[]string{"Enter"}, "its memory is not seen"},
 		{[]string{"2"}, "sorted run"},

@@ -48,7 +48,7 @@ func TestScreensOfTheDoctor(t *testing.T) {
 	d.answer(examined(), nil)
 	d.golden(dir, "doctor")
 	d.keys("d").golden(dir, "doctor-finding")
-	d.keys("esc", "down", "down", "d").has("--app-config").keys("esc", "2")
+	d.keys("esc", "end", "d").has("--app-config").keys("esc", "2")
 	d.answer(examined(), nil)
 	d.golden(dir, "doctor-starts")
 	d.keys("down", "d").golden(dir, "doctor-start")

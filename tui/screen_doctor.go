@@ -154,6 +154,15 @@ func (s *doctorScreen) build(m *Model, f *frame) {
 	s.t.set(findingRows(r.Findings))
 }
 
+// findingWeight puts checks that were not made at all, as something was not
+// given, behind all that was looked at.
+func findingWeight(x *op.Finding) int {
+	if x.Status == op.Unmeasured && x.Subject == "" && len(x.Evidence) == 0 {
+		return op.OK.Weight() + 1
+	}
+	return x.Status.Weight()
+}
+
 // findingRows are findings, the heaviest first.
 func findingRows(list []op.Finding) []row {
 	var rows []row
@@ -167,7 +176,7 @@ func findingRows(list []op.Finding) []row {
 			cells: []cell{tonedCell(statusTone(x.Status), string(x.Status)), str(x.ID), str(textIf(x.Subject, "-")), str(what), str(textIf(strings.Join(x.Remedy, "; "), "-"))}})
 	}
 	slices.SortStableFunc(rows, func(a, b row) int {
-		return a.data.(*op.Finding).Status.Weight() - b.data.(*op.Finding).Status.Weight()
+		return findingWeight(a.data.(*op.Finding)) - findingWeight(b.data.(*op.Finding))
 	})
 	return rows
 }
