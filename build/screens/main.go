@@ -39,7 +39,7 @@ func tour() []shot {
 		{[]string{"8"}, "since", "history", false},
 		{[]string{"Escape", ":", "topology", "Enter"}, "Sub-topology 0", "topology", false},
 		{[]string{"Escape", ":", "lint", "Enter"}, "not checked", "lint", false},
-		{[]string{"Escape", ":", "doctor", "Enter"}, " not measured, at ", "doctor", true},
+		{[]string{"Escape", ":", "doctor", "Enter"}, " not measured, at ", "doctor", false},
 		{[]string{"2"}, "here", "doctor-starts", false},
 		{[]string{"Escape", ":", "restore", "Enter"}, "go ahead", "restore-plan", false},
 		{[]string{"y", "=soon"}, "At work", "restore", true},
