@@ -30,7 +30,7 @@ final class Handoff {
     long start = System.nanoTime();
     long running = start;
     try {
-      app.start(log, Duration.ofMillis(args.number("timeout", 60000)));
+      app.start(log, Duration.ofMillis(args.number("timeout", 120000)));
       running = System.nanoTime();
       if (!args.get("query", "yes").equals("no")) {
         stores = app.answers();

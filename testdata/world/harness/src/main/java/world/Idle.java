@@ -11,6 +11,7 @@ import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.TopologyDescription;
 
 /** Waits until an application has consumed and committed everything, its repartition topics included. */
 final class Idle {
@@ -19,6 +20,8 @@ final class Idle {
 
   private final App app;
   private final Set<String> inputs;
+  /** All that it reads: the group may have offsets of topics of an earlier release as well. */
+  private final Set<String> reads = new HashSet<>();
 
   Idle(App app) {
     this.app = app;
@@ -27,6 +30,16 @@ final class Idle {
             .filter(input -> !input.global)
             .map(input -> app.topics + "-" + input.suffix)
             .collect(Collectors.toSet());
+    for (TopologyDescription.Subtopology part : app.topology.describe().subtopologies()) {
+      for (TopologyDescription.Node node : part.nodes()) {
+        if (node instanceof TopologyDescription.Source) {
+          for (String topic : ((TopologyDescription.Source) node).topicSet()) {
+            reads.add(topic);
+            reads.add(app.id + "-" + topic); // an internal one
+          }
+        }
+      }
+    }
   }
 
   void await(Duration limit) throws Exception {
@@ -56,7 +69,7 @@ final class Idle {
         .get()
         .forEach(
             (partition, offset) -> {
-              if (offset != null) {
+              if (offset != null && reads.contains(partition.topic())) {
                 committed.put(partition, offset.offset());
               }
             });

@@ -1,5 +1,6 @@
 package world;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -7,7 +8,8 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** Applications that run from one command to another, while others look at their directories. */
 final class Running {
-  private static final Map<String, App> APPS = new ConcurrentHashMap<>();
+  /** By their directories: two instances of an application have one each. */
+  private static final Map<Path, App> APPS = new ConcurrentHashMap<>();
 
   private Running() {}
 
@@ -16,7 +18,7 @@ final class Running {
     App app = new App(args);
     new Input(app, args).createTopics();
     app.start(null, Duration.ofSeconds(120));
-    APPS.put(app.id, app);
+    APPS.put(app.directory(), app);
     return Map.of("kafka", App.version(), "pid", ProcessHandle.current().pid());
   }
 
@@ -24,14 +26,13 @@ final class Running {
   static Map<String, Object> feed(Args args) throws Exception {
     int first = (int) args.number("first", 0);
     int records = (int) args.number("records", 1000);
-    App app = APPS.get(args.get("app"));
-    new Input(app == null ? new App(args) : app, args).produce(first, records);
+    new Input(new App(args), args).produce(first, records);
     return Map.of("records", records);
   }
 
   /** Waits until the application has consumed its input, asks every store for its rows, and stops it. */
   static Map<String, Object> stop(Args args) throws Exception {
-    App app = APPS.remove(args.get("app"));
+    App app = APPS.remove(new App(args).directory());
     long start = System.nanoTime();
     new Idle(app).await(Duration.ofSeconds(240));
     long idle = System.nanoTime();
@@ -48,7 +49,7 @@ final class Running {
 
   /** Stops an application without waiting for its input. */
   static Map<String, Object> close(Args args) {
-    APPS.remove(args.get("app")).close();
+    APPS.remove(new App(args).directory()).close();
     return Map.of("kafka", App.version());
   }
 }
