@@ -1,8 +1,10 @@
 package world;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -20,8 +22,7 @@ final class Idle {
 
   private final App app;
   private final Set<String> inputs;
-  /** All that it reads: the group may have offsets of topics of an earlier release as well. */
-  private final Set<String> reads = new HashSet<>();
+  private final List<TopologyDescription.Source> sources = new ArrayList<>();
 
   Idle(App app) {
     this.app = app;
@@ -30,16 +31,24 @@ final class Idle {
             .filter(input -> !input.global)
             .map(input -> app.topics + "-" + input.suffix)
             .collect(Collectors.toSet());
-    for (TopologyDescription.Subtopology part : app.topology.describe().subtopologies()) {
-      for (TopologyDescription.Node node : part.nodes()) {
-        if (node instanceof TopologyDescription.Source) {
-          for (String topic : ((TopologyDescription.Source) node).topicSet()) {
-            reads.add(topic);
-            reads.add(app.id + "-" + topic); // an internal one
-          }
-        }
+    app.topology.describe().subtopologies().stream()
+        .flatMap(part -> part.nodes().stream())
+        .filter(node -> node instanceof TopologyDescription.Source)
+        .forEach(node -> sources.add((TopologyDescription.Source) node));
+  }
+
+  /** Whether the application reads a topic: the group may have offsets of an earlier release's topics as well. */
+  private boolean reads(String topic) {
+    for (TopologyDescription.Source source : sources) {
+      boolean matches =
+          source.topicPattern() != null
+              ? source.topicPattern().matcher(topic).matches()
+              : source.topicSet().stream().anyMatch(name -> topic.equals(name) || topic.equals(app.id + "-" + name));
+      if (matches) {
+        return true;
       }
     }
+    return false;
   }
 
   void await(Duration limit) throws Exception {
@@ -69,7 +78,7 @@ final class Idle {
         .get()
         .forEach(
             (partition, offset) -> {
-              if (offset != null && reads.contains(partition.topic())) {
+              if (offset != null && reads(partition.topic())) {
                 committed.put(partition, offset.offset());
               }
             });
