@@ -1,13 +1,10 @@
 package world;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.TopicDescription;
@@ -21,34 +18,36 @@ final class Idle {
   private static final Duration QUIET = Duration.ofMillis(1500);
 
   private final App app;
-  private final Set<String> inputs;
-  private final List<TopologyDescription.Source> sources = new ArrayList<>();
 
   Idle(App app) {
     this.app = app;
-    this.inputs =
-        app.profile.inputs().stream()
-            .filter(input -> !input.global)
-            .map(input -> app.topics + "-" + input.suffix)
-            .collect(Collectors.toSet());
-    app.topology.describe().subtopologies().stream()
-        .flatMap(part -> part.nodes().stream())
-        .filter(node -> node instanceof TopologyDescription.Source)
-        .forEach(node -> sources.add((TopologyDescription.Source) node));
   }
 
-  /** Whether the application reads a topic: the group may have offsets of an earlier release's topics as well. */
-  private boolean reads(String topic) {
-    for (TopologyDescription.Source source : sources) {
-      boolean matches =
-          source.topicPattern() != null
-              ? source.topicPattern().matcher(topic).matches()
-              : source.topicSet().stream().anyMatch(name -> topic.equals(name) || topic.equals(app.id + "-" + name));
-      if (matches) {
-        return true;
+  /**
+   * What it reads, as the cluster calls it, and whether that is an internal topic: the group may have offsets of an earlier
+   * release's topics as well.
+   */
+  private Map<String, Boolean> reads(Set<String> topics) {
+    String prefix = app.id + "-"; // describe() names internal topics without it
+    Map<String, Boolean> reads = new HashMap<>();
+    for (TopologyDescription.Subtopology part : app.topology.describe().subtopologies()) {
+      for (TopologyDescription.Node node : part.nodes()) {
+        if (!(node instanceof TopologyDescription.Source)) {
+          continue;
+        }
+        TopologyDescription.Source source = (TopologyDescription.Source) node;
+        for (String topic : topics) {
+          if (source.topicPattern() != null ? source.topicPattern().matcher(topic).matches() : source.topicSet().contains(topic)) {
+            reads.put(topic, false);
+          } else if (source.topicPattern() == null
+              && topic.startsWith(prefix)
+              && source.topicSet().contains(topic.substring(prefix.length()))) {
+            reads.put(topic, true);
+          }
+        }
       }
     }
-    return false;
+    return reads;
   }
 
   void await(Duration limit) throws Exception {
@@ -56,9 +55,10 @@ final class Idle {
     Map<TopicPartition, Long> last = Map.of();
     long quietSince = System.nanoTime();
     try (Admin admin = app.admin()) {
+      Map<String, Boolean> reads = reads(admin.listTopics().names().get());
       while (System.nanoTime() < end) {
-        Map<TopicPartition, Long> committed = committed(admin);
-        if (lag(admin, committed) > 0 || !committed.equals(last)) {
+        Map<TopicPartition, Long> committed = committed(admin, reads);
+        if (lag(admin, reads, committed) > 0 || !committed.equals(last)) {
           quietSince = System.nanoTime();
         } else if (System.nanoTime() - quietSince > QUIET.toNanos()) {
           return;
@@ -70,7 +70,7 @@ final class Idle {
     throw new IllegalStateException("application " + app.id + " was not idle after " + limit);
   }
 
-  private Map<TopicPartition, Long> committed(Admin admin) throws Exception {
+  private Map<TopicPartition, Long> committed(Admin admin, Map<String, Boolean> reads) throws Exception {
     Map<TopicPartition, Long> committed = new HashMap<>();
     admin
         .listConsumerGroupOffsets(app.id)
@@ -78,20 +78,18 @@ final class Idle {
         .get()
         .forEach(
             (partition, offset) -> {
-              if (offset != null && reads(partition.topic())) {
+              if (offset != null && reads.containsKey(partition.topic())) {
                 committed.put(partition, offset.offset());
               }
             });
     return committed;
   }
 
-  private long lag(Admin admin, Map<TopicPartition, Long> committed) throws Exception {
+  private long lag(Admin admin, Map<String, Boolean> reads, Map<TopicPartition, Long> committed) throws Exception {
     Map<TopicPartition, OffsetSpec> wanted = new HashMap<>();
-    Set<TopicPartition> partitions = new HashSet<>(committed.keySet());
-    for (TopicDescription topic : admin.describeTopics(inputs).allTopicNames().get().values()) {
-      topic.partitions().forEach(p -> partitions.add(new TopicPartition(topic.name(), p.partition())));
+    for (TopicDescription topic : admin.describeTopics(reads.keySet()).allTopicNames().get().values()) {
+      topic.partitions().forEach(p -> wanted.put(new TopicPartition(topic.name(), p.partition()), OffsetSpec.latest()));
     }
-    partitions.forEach(partition -> wanted.put(partition, OffsetSpec.latest()));
     boolean exactlyOnce =
         StreamsConfig.EXACTLY_ONCE_V2.equals(app.config.get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
     long[] lag = {0};
@@ -103,8 +101,8 @@ final class Idle {
             (partition, end) -> {
               long behind = end.offset() - committed.getOrDefault(partition, 0L);
               // A repartition topic of an exactly-once application ends with a transaction's marker.
-              long markers = exactlyOnce && !inputs.contains(partition.topic()) ? 2 : 0;
-              lag[0] += Math.max(0, behind - markers);
+              boolean marked = exactlyOnce && reads.get(partition.topic()) && committed.containsKey(partition);
+              lag[0] += Math.max(0, behind - (marked ? 2 : 0));
             });
     return lag[0];
   }
