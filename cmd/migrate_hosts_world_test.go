@@ -5,6 +5,7 @@ package cmd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,9 +20,10 @@ import (
 )
 
 // TestMigrateTwoHosts runs an application on two hosts, which are two instances,
-// each with a state directory of its own. It is stopped and moved to another id on the first
-// host; the second one gets the migration file. Started under the new id on both,
-// neither restores anything, and together they answer what the old ones did.
+// each with a state directory of its own. It is stopped and moved to another id on
+// the first host; the second one gets the migration file. Started under the new id
+// on both, neither restores anything, and together they answer what the old ones
+// did when they were started again.
 func TestMigrateTwoHosts(t *testing.T) {
 	worldtest.Require(t)
 	// All members come within the first rebalance, so that no task is given to one
@@ -29,90 +31,101 @@ func TestMigrateTwoHosts(t *testing.T) {
 	b := worldtest.StartBroker(t, worldtest.Options{Config: map[string]string{"group.initial.rebalance.delay.ms": "4000"}})
 	for _, v := range worldtest.Chosen(worldtest.Newest) {
 		t.Run(v, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-			defer cancel()
 			app := worldtest.ProfileNamed("agg").App("two-"+strings.ReplaceAll(v, ".", ""), b.Bootstrap, "", true)
 			// A host without a task's state is not as good as the one that has it.
 			app.Settings = map[string]string{"acceptable.recovery.lag": "50"}
-			h, hosts := worldtest.Streams(t, v), []twoHost{{dir: t.TempDir()}, {dir: t.TempDir()}}
-			each := func(do func(*twoHost, worldtest.App) error, app worldtest.App) {
-				t.Helper()
-				var wg sync.WaitGroup
-				errs := make([]error, len(hosts))
-				for i := range hosts {
-					wg.Go(func() { errs[i] = do(&hosts[i], app.In(hosts[i].dir)) })
-				}
-				wg.Wait()
-				for i, err := range errs {
-					if err != nil {
-						t.Fatalf("host %d: %v", i, err)
-					}
-				}
-			}
-			app.Peer = true
-			each(func(_ *twoHost, app worldtest.App) error { return h.Start(ctx, app) }, app)
-			if err := h.Feed(ctx, app, worldtest.Input{Records: 500, Base: worldtest.InputBase(time.Now())}); err != nil {
-				t.Fatal(err)
-			}
-			each(func(x *twoHost, app worldtest.App) (err error) {
-				x.was, err = h.Stop(ctx, app)
-				x.tasks, _ = filepath.Glob(filepath.Join(app.Dir(), "*_*", "rocksdb"))
-				return err
-			}, app)
-			if len(hosts[0].tasks) == 0 || len(hosts[1].tasks) == 0 {
-				t.Fatalf("the tasks are %v and %v: not on both hosts", hosts[0].tasks, hosts[1].tasks)
-			}
-			v2 := app
-			v2.ID, v2.Topics = app.ID+"-v2", app.ID
-			file := filepath.Join(t.TempDir(), "m.json")
-			for i, args := range [][]string{
-				{"migrate", "application", app.ID, v2.ID, "--ledger", file, "--wait", "1m", "--bootstrap-server", b.Bootstrap},
-				{"migrate", "apply-local", file},
-			} {
-				if got := runWith(t, nil, append(args, "--state-dir", hosts[i].dir, "--yes")...); got.code != 0 {
-					t.Fatalf("host %d: sstool %s: code %d\n%s%s", i, strings.Join(args, " "), got.code, got.out, got.err)
-				}
-			}
-			each(func(x *twoHost, app worldtest.App) (err error) {
-				x.is, err = h.Handoff(ctx, app)
-				return err
-			}, v2)
-			checkTwoHosts(t, app, hosts)
+			w := &twoHosts{t: t, h: worldtest.Streams(t, v), dirs: [2]string{t.TempDir(), t.TempDir()}}
+			w.run(app)
 		})
 	}
 }
 
-// twoHost is one of the hosts, what its instance answered, and what it does
-// after the migration.
-type twoHost struct {
-	dir   string
-	tasks []string
-	was   map[string]worldtest.StoreAnswer
-	is    worldtest.HandoffReport
+// twoHosts are the state directories of two instances.
+type twoHosts struct {
+	t    *testing.T
+	h    *worldtest.Harness
+	dirs [2]string
 }
 
-func checkTwoHosts(t *testing.T, app worldtest.App, hosts []twoHost) {
-	t.Helper()
+func (w *twoHosts) run(app worldtest.App) {
+	t := w.t
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	w.each(func(host int, dir string) error {
+		app := app.In(dir)
+		app.Peer = host > 0 // the first one ends their membership when it stops
+		return w.h.Start(ctx, app)
+	})
+	if err := w.h.Feed(ctx, app, worldtest.Input{Records: 500, Base: worldtest.InputBase(time.Now())}); err != nil {
+		t.Fatal(err)
+	}
+	for host := len(w.dirs) - 1; host >= 0; host-- {
+		if _, err := w.h.Stop(ctx, app.In(w.dirs[host])); err != nil {
+			t.Fatal(err)
+		}
+		if tasks, _ := filepath.Glob(filepath.Join(w.dirs[host], app.ID, "*_*", "rocksdb")); len(tasks) == 0 {
+			t.Fatalf("host %d has no task with a store", host)
+		}
+	}
+	app.Peer = true
+	was := w.handoff(ctx, app)
+	v2 := app
+	v2.ID, v2.Topics = app.ID+"-v2", app.ID
+	file := filepath.Join(t.TempDir(), "m.json")
+	for host, args := range [][]string{
+		{"migrate", "application", app.ID, v2.ID, "--ledger", file, "--wait", "1m", "--bootstrap-server", app.Bootstrap},
+		{"migrate", "apply-local", file},
+	} {
+		if got := runWith(t, nil, append(args, "--state-dir", w.dirs[host], "--yes")...); got.code != 0 {
+			t.Fatalf("host %d: sstool %s: code %d\n%s%s", host, strings.Join(args, " "), got.code, got.out, got.err)
+		}
+	}
+	is := w.handoff(ctx, v2)
 	for _, s := range worldtest.ProfileNamed("agg").Stores(app.ID) {
-		var was, is []string
-		for i, h := range hosts {
-			if h.is.Error != "" {
-				t.Fatalf("host %d: %s", i, h.is.Error)
-			}
-			was, is = append(was, h.was[s.Name].Rows...), append(is, h.is.Stores[s.Name].Rows...)
-			for _, p := range h.is.Partitions {
+		rows := [2][]string{}
+		for host := range w.dirs {
+			rows[0], rows[1] = append(rows[0], was[host].Stores[s.Name].Rows...), append(rows[1], is[host].Stores[s.Name].Rows...)
+			for _, p := range is[host].Partitions {
 				if p.Store == s.Name && s.OnDisk() && p.TotalRestored != 0 {
-					t.Errorf("host %d restored: %+v", i, p)
+					t.Errorf("host %d restored: %+v", host, p)
 				}
 			}
 		}
-		slices.Sort(was)
-		slices.Sort(is)
-		if len(was) == 0 || !slices.Equal(was, is) {
-			t.Errorf("%s: the two answer %d rows, they were %d", s.Name, len(is), len(was))
+		slices.Sort(rows[0])
+		slices.Sort(rows[1])
+		if len(rows[0]) == 0 || !slices.Equal(rows[0], rows[1]) {
+			t.Errorf("%s: the two answer %d rows, they were %d", s.Name, len(rows[1]), len(rows[0]))
 		}
 	}
-	t.Logf("directories with stores: %d and %d", len(hosts[0].tasks), len(hosts[1].tasks))
+}
+
+// each does something on both hosts at once.
+func (w *twoHosts) each(do func(host int, dir string) error) {
+	w.t.Helper()
+	var errs [2]error
+	var wg sync.WaitGroup
+	for host, dir := range w.dirs {
+		wg.Go(func() { errs[host] = do(host, dir) })
+	}
+	wg.Wait()
+	for host, err := range errs {
+		if err != nil {
+			w.t.Fatalf("host %d: %v", host, err)
+		}
+	}
+}
+
+// handoff starts both instances and stops them.
+func (w *twoHosts) handoff(ctx context.Context, app worldtest.App) (out [2]worldtest.HandoffReport) {
+	w.t.Helper()
+	w.each(func(host int, dir string) (err error) {
+		out[host], err = w.h.Handoff(ctx, app.In(dir))
+		if err == nil && out[host].Error != "" {
+			err = errors.New(out[host].Error)
+		}
+		return err
+	})
+	return out
 }
 
 // TestMigrateInFlight stops an application while records are on their way in its
