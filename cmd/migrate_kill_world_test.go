@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -311,15 +312,14 @@ func (k *killed) must(err error) {
 }
 
 // TestRenameBrokerRestart restarts the broker amid a copy: the same run goes on
-// when it is back, or the same command does, and every record is there once. A
-// broker that died may have taken records twice; that is noticed, and after abort
-// the copy is made anew.
+// when it is back, or the same command does. A broker that died may have taken
+// records twice; that is noticed, and the same command goes on behind them.
 func TestRenameBrokerRestart(t *testing.T) {
 	worldtest.Require(t)
 	b := worldtest.StartBroker(t, worldtest.Options{})
 	ctx := t.Context()
-	const old = "restart-st-changelog"
-	if _, err := worldtest.Generate(ctx, b.Bootstrap, worldtest.GenOptions{Topic: old, Partitions: 2, Records: 1_500_000, TombstonePct: 5}); err != nil {
+	const topic = "restart-st-changelog"
+	if _, err := worldtest.Generate(ctx, b.Bootstrap, worldtest.GenOptions{Topic: topic, Partitions: 2, Records: 800_000, TombstonePct: 5}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := kafka.Open(ctx, kafka.Config{Bootstrap: []string{b.Bootstrap}})
@@ -327,7 +327,7 @@ func TestRenameBrokerRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	want := digestOf(t, c, old)
+	old := recordsOf(t, c, topic)
 	for _, how := range []string{"stopped", "killed"} {
 		k := killed{t: t, c: c, v1: worldtest.App{ID: "restart", Bootstrap: b.Bootstrap, StateDir: t.TempDir()}}
 		run := func() error {
@@ -347,16 +347,22 @@ func TestRenameBrokerRestart(t *testing.T) {
 		err := <-ended
 		t.Logf("%s when %d records were copied, the run ended with %v", how, at, err)
 		for again := 0; err != nil && again < 3; again++ {
-			if strings.Contains(err.Error(), "took records twice") {
-				k.abort()
-			}
 			err = run()
+			t.Logf("again: %v", err)
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", how, err)
 		}
-		if got := digestOf(t, c, "restart-"+how+"-changelog"); !slices.Equal(got, want) {
-			t.Errorf("%s: the copy is %v, want %v", how, got, want)
+		copied := recordsOf(t, c, "restart-"+how+"-changelog")
+		for p := range old {
+			if surplus := len(copied[p]) - len(old[p]); surplus != 0 && how == "stopped" || surplus < 0 {
+				t.Errorf("%s: partition %d: %d records too many", how, p, surplus)
+			} else if surplus > 0 {
+				t.Logf("partition %d: %d records are there twice", p, surplus)
+			}
+			if !maps.Equal(newest(old[p]), newest(copied[p])) || !slices.Equal(slices.Sorted(maps.Keys(set(old[p]))), slices.Sorted(maps.Keys(set(copied[p])))) {
+				t.Errorf("%s: partition %d of the copy holds something else", how, p)
+			}
 		}
 	}
 }
@@ -378,15 +384,19 @@ func (k *killed) awaitRecords(topic string, n int64) int64 {
 	return 0
 }
 
-// digestOf is a digest of each partition's records, in order.
-func digestOf(t *testing.T, c *kafka.Client, topic string) (out []string) {
-	t.Helper()
-	for _, p := range recordsOf(t, c, topic) {
-		h := sha256.New()
-		for _, r := range p {
-			fmt.Fprintln(h, r)
-		}
-		out = append(out, fmt.Sprintf("%d records %x", len(p), h.Sum(nil)[:8]))
+// newest is the last record of each key, as recordsOf has them.
+func newest(records []string) map[string]string {
+	out := map[string]string{}
+	for _, r := range records {
+		out[strings.Fields(r)[1]] = r
+	}
+	return out
+}
+
+func set(records []string) map[string]bool {
+	out := map[string]bool{}
+	for _, r := range records {
+		out[r] = true
 	}
 	return out
 }

@@ -153,7 +153,7 @@ func recordsOf(t *testing.T, c *kafka.Client, topic string) [][]string {
 			}
 			if err == nil {
 				_, err = d.Decode(b, func(r *kafka.Record) error {
-					out[p] = append(out[p], fmt.Sprintf("%d %s %t %s %x", r.Timestamp, r.Key, r.Value == nil, r.Value, r.Headers))
+					out[p] = append(out[p], fmt.Sprintf("%d %x %t %s %x", r.Timestamp, r.Key, r.Value == nil, r.Value, r.Headers))
 					return nil
 				})
 			}

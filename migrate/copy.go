@@ -148,11 +148,6 @@ func (k *copying) settle(well bool) error {
 	return nil
 }
 
-// twice: producers are idempotent, but a broker that reads its log again forgets
-// those whose newest record is older than producer.id.expiration.ms, a day, by
-// its timestamp (ProducerStateManager.isProducerExpired); copied records are.
-const twice = "a broker that died amid the copy took records twice"
-
 // acked notes a confirmed record. The copy has no gaps and no other writer, so
 // its place is known beforehand.
 func (k *copying) acked(partition int32, offset, _ int64) {
@@ -161,7 +156,7 @@ func (k *copying) acked(partition int32, offset, _ int64) {
 	defer pc.mu.Unlock()
 	if offset != pc.acked {
 		pc.err = cmp.Or(pc.err, error(op.Errorf(op.Precondition, "record %d of the copy %s-%d was written at offset %d: somebody else writes to it, or "+twice, pc.acked, k.topic.New, partition, offset).
-			WithTry("stop what writes there; sstool migrate abort FILE removes the copy; nothing old was changed. Then run it again")))
+			WithTry("stop what writes there, then run it again: when the copy holds nothing but records twice it goes on; nothing old was changed")))
 		return
 	}
 	pc.acked++
@@ -182,7 +177,7 @@ func (pc *partCopy) promote() {
 		for _, r := range b.runs {
 			pc.p.Map.addRun(r)
 		}
-		pc.p.Map.Skip(b.oldNext)
+		pc.p.Map.Skip(b.oldNext, b.sent)
 		pc.p.All = b.all
 		pc.queue = pc.queue[1:]
 	}
@@ -196,13 +191,14 @@ func (pc *partCopy) copy(ctx context.Context, prod *kafka.Producer, newEnd int64
 	if newEnd < at {
 		return k.damaged(p, "it ends at offset %d, %d records were copied: the brokers lost some", newEnd, at)
 	}
-	var there *hashReader
+	var there *copied
 	if newEnd > at {
-		var err error
-		if there, err = openHashes(ctx, k.client, kafka.ReadOptions{Topic: k.topic.New, Partition: p.Partition, From: at, To: newEnd, MaxBytes: fetchBytes}); err != nil {
+		r, err := openHashes(ctx, k.client, kafka.ReadOptions{Topic: k.topic.New, Partition: p.Partition, From: at, To: newEnd, MaxBytes: fetchBytes})
+		if err != nil {
 			return err
 		}
-		defer there.close()
+		defer r.close()
+		there = &copied{pc: pc, r: r}
 	}
 	for from < p.End {
 		next, err := pc.copyFrom(ctx, prod, from, &there)
@@ -216,10 +212,7 @@ func (pc *partCopy) copy(ctx context.Context, prod *kafka.Producer, newEnd int64
 		from = next
 	}
 	if there != nil {
-		if _, err := there.read(ctx); !isEOF(err) {
-			if err == nil {
-				err = k.strange(p)
-			}
+		if err := there.end(ctx); err != nil {
 			return err
 		}
 	}
@@ -228,7 +221,7 @@ func (pc *partCopy) copy(ctx context.Context, prod *kafka.Producer, newEnd int64
 }
 
 // copyFrom copies until the end, or until the reader fails.
-func (pc *partCopy) copyFrom(ctx context.Context, prod *kafka.Producer, from int64, there **hashReader) (int64, error) {
+func (pc *partCopy) copyFrom(ctx context.Context, prod *kafka.Producer, from int64, there **copied) (int64, error) {
 	k, p := pc.k, pc.p
 	name := fmt.Sprintf("%s-%d", k.topic.Old, p.Partition)
 	reader, err := k.client.OpenPartition(ctx, kafka.ReadOptions{Topic: k.topic.Old, Partition: p.Partition, From: from, To: p.End, ReadCommitted: true,
@@ -249,13 +242,20 @@ func (pc *partCopy) copyFrom(ctx context.Context, prod *kafka.Producer, from int
 		var runs OffsetMap
 		st, err := dec.Decode(b, func(r *kafka.Record) error {
 			h := hashRecord(r)
+			is := false
+			if *there != nil {
+				if is, err = (*there).next(ctx, &h); err != nil {
+					return err
+				}
+				if !is {
+					*there = nil // all that it had
+				}
+			}
 			h.add(&pc.all)
 			runs.Add(r.Offset, pc.sent)
 			pc.sent++
-			if *there != nil {
-				if is, err := pc.isThere(ctx, &h, there); is || err != nil {
-					return err
-				}
+			if is {
+				return nil
 			}
 			return prod.Send(ctx, kafka.ProduceRecord{Partition: p.Partition, Timestamp: r.Timestamp, Key: r.Key, Value: r.Value, Headers: r.Headers, Tag: r.Offset})
 		})
@@ -267,24 +267,6 @@ func (pc *partCopy) copyFrom(ctx context.Context, prod *kafka.Producer, from int
 		k.progress(st.Records, int64(b.WireBytes))
 		reader.Release(b)
 	}
-}
-
-// isThere compares a record with the next one that the copy has already.
-func (pc *partCopy) isThere(ctx context.Context, h *recordHash, there **hashReader) (bool, error) {
-	had, err := (*there).read(ctx)
-	switch {
-	case isEOF(err):
-		*there = nil
-		return false, nil
-	case err != nil:
-		return false, err
-	case !h.same(had):
-		return false, pc.k.strange(pc.p)
-	}
-	pc.mu.Lock()
-	pc.acked++
-	pc.mu.Unlock()
-	return true, nil
 }
 
 // push queues a piece until the broker has it.

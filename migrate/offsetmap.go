@@ -69,8 +69,9 @@ func (m *OffsetMap) thin() {
 	m.runs, m.sampled = kept, true
 }
 
-// Skip says that there are no records to copy before the old offset.
-func (m *OffsetMap) Skip(old int64) { m.oldEnd = max(m.oldEnd, old) }
+// Skip says that there are no records to copy before the old offset, and none of
+// use in the copy before the new one.
+func (m *OffsetMap) Skip(old, new int64) { m.oldEnd, m.newEnd = max(m.oldEnd, old), max(m.newEnd, new) }
 
 // Map is the offset, in the copy, of the last record at or before the old
 // offset: for the offset of the last applied record, as state directories have
@@ -81,6 +82,9 @@ func (m *OffsetMap) Map(old int64) (int64, bool) {
 		return 0, false
 	}
 	r := m.runs[i-1]
+	if i == len(m.runs) && old-r.old >= r.n-1 {
+		return m.newEnd - 1, true // behind the last record the copy may hold some twice
+	}
 	return r.new + min(old-r.old, r.n-1), true
 }
 
@@ -151,7 +155,7 @@ func (m *OffsetMap) UnmarshalJSON(b []byte) error {
 		oldEnd, newEnd = r.old+r.n, r.new+r.n
 		out.runs = append(out.runs, r)
 	}
-	if newEnd != j.NewEnd {
+	if len(out.runs) == 0 && j.NewEnd != 0 {
 		return bad
 	}
 	*m = out

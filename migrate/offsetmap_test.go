@@ -26,7 +26,7 @@ func TestOffsetMapModel(t *testing.T) {
 			old++
 			n++
 		}
-		m.Skip(old + 3)
+		m.Skip(old+3, n)
 		if len(m.runs) > maxRuns {
 			t.Fatalf("%d runs", len(m.runs))
 		}
