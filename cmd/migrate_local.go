@@ -28,6 +28,7 @@ type localFlags struct {
 	progress progressFlag
 
 	stateDir    string
+	force       bool
 	dryRun, yes bool
 }
 
@@ -42,7 +43,7 @@ func newMigrateLocal(a *app) *cobra.Command {
 		Annotations: exits([]exit{
 			{0, "ok"}, {1, "failed, or built without RocksDB where the offsets are in the databases"}, {2, "wrong flags, no migration file, or no terminal to ask on without --yes"},
 			{4, "finished, some stores are not cloned: they are restored from their changelogs"}, {10, "no such file or directory"},
-			{11, "the application runs"}, {12, "a file of the application is corrupt"}, {14, "a new name is taken, the migration is not complete, not enough space"},
+			{11, "the application runs"}, {12, "a file of the application is corrupt"}, {14, "a new name is taken, the migration is not complete, not enough space, the old version would not start beside the clones"},
 			{130, "interrupted or declined; what is old is as it was"},
 		}),
 		Args: cobra.ArbitraryArgs,
@@ -51,6 +52,7 @@ func newMigrateLocal(a *app) *cobra.Command {
 		fs.StringVar(&f.stateDir, "state-dir", "", "the application's state.dir on this host, `DIR`")
 	})
 	section(cmd, "How", func(fs *pflag.FlagSet) {
+		fs.BoolVar(&f.force, "force", false, "clone task directories also to numbers that global stores have in the old version, which does not start beside them")
 		fs.BoolVar(&f.dryRun, "dry-run", false, "show the plan and change nothing")
 		fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 		f.out.register(cmd, formatTable, formatWide, formatJSON, formatCSV, formatTSV)
@@ -70,7 +72,7 @@ func (a *app) migrateLocal(ctx context.Context, f *localFlags, args []string) er
 	}
 	show := a.startProgress(f.progress)
 	defer show.close()
-	plan, err := migrate.PlanLocal(ctx, migrate.LocalOptions{File: args[0], StateDir: f.stateDir})
+	plan, err := migrate.PlanLocal(ctx, migrate.LocalOptions{File: args[0], StateDir: f.stateDir, Force: f.force})
 	if err != nil {
 		return err
 	}

@@ -26,9 +26,9 @@ which call), and migrate to that.
 Look at the table before you say yes: what the texts cannot tell apart is refused
 unless --accept names it. Stores that only OLD or only NEW has are left alone.
 
-Where tasks get the number that a global store has in OLD, it is refused: Kafka Streams
-from 4.0 on would not start OLD beside the clones, so there were no way back but sstool
-migrate abort. --force does it all the same.
+Where directories get the number that a global store has in OLD, it is refused when the
+application runs on Kafka Streams 4.3 or later: OLD would not start beside the clones, so
+there were no way back but sstool migrate abort. --force does it all the same.
 
 OLD and NEW are files with the text of Topology#describe(); - is stdin.`
 
@@ -56,7 +56,7 @@ func newMigrateTopology(a *app) *cobra.Command {
 		fs.StringVar(&f.applicationID, "application-id", "", "the application's `ID` (application.id)")
 		fs.BoolVar(&f.fromLog, "from-log", false, "OLD and NEW are logs: the last topology of each, and other lines are no problem")
 		fs.Var(&f.accept, "accept", "these stores and internal topics are matched rightly, `NAMES` as they are in OLD")
-		fs.BoolVar(&f.force, "force", false, "clone task directories to numbers that global stores have in OLD: the old version does not start beside them")
+		fs.BoolVar(&f.force, "force", false, "clone task directories also to numbers that global stores have in OLD, which does not start beside them")
 	})
 	f.register(cmd)
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.migrateTopology(cmd, &f, args) })
@@ -97,7 +97,7 @@ func (a *app) migrateTopology(cmd *cobra.Command, f *migrateTopologyFlags, args 
 	if err != nil {
 		return err
 	}
-	m := topologyMoves{app: f.applicationID, old: old, new: new, accept: f.accept, force: f.force, exists: map[string]bool{}}
+	m := topologyMoves{app: f.applicationID, old: old, new: new, accept: f.accept, exists: map[string]bool{}}
 	for _, t := range topics {
 		m.exists[t.Name] = true
 	}
@@ -105,7 +105,7 @@ func (a *app) migrateTopology(cmd *cobra.Command, f *migrateTopologyFlags, args 
 		return err
 	}
 	return a.migration(ctx, &f.migrateFlags, client, migrate.MigrationOptions{
-		Kind: migrate.TopologyMigration, OldApp: f.applicationID, NewApp: f.applicationID, Moves: m.moves, Topics: m.topics, Warnings: m.warnings,
+		Kind: migrate.TopologyMigration, OldApp: f.applicationID, NewApp: f.applicationID, Moves: m.moves, Topics: m.topics, Warnings: m.warnings, Force: f.force,
 	}, show)
 }
 

@@ -17,7 +17,6 @@ type topologyMoves struct {
 	app      string
 	old, new *topology.Topology
 	accept   []string
-	force    bool            // though the old version does not start beside the clones
 	exists   map[string]bool // topics of the cluster
 
 	moves    []migrate.StoreMove
@@ -54,38 +53,28 @@ func (m *topologyMoves) take(r *topodiff.Result) error {
 		return op.Errorf(op.NotFound, "no store and no internal topic has got another name or another sub-topology: there is nothing to migrate").
 			WithTry("sstool topology diff OLD NEW tells what the change does")
 	}
-	return m.meetGlobals()
+	m.meetGlobals()
+	return nil
 }
 
 // meetGlobals looks where tasks of one version are where the other one has a
-// global store. From 4.0 on, Kafka Streams opens every task directory at its
+// global store. From 4.3 on, Kafka Streams opens every task directory at its
 // start with the stores that its own topology has under that number, and dies on
 // a second one with the same global store
 // (StateDirectory.initializeStartupStores).
-func (m *topologyMoves) meetGlobals() error {
+func (m *topologyMoves) meetGlobals() {
 	global := func(t *topology.Topology, id *int) bool {
 		return id != nil && slices.ContainsFunc(t.Subtopologies, func(s topology.Subtopology) bool { return s.Global && s.ID == *id })
 	}
-	var old, new []int
-	for _, x := range m.moves {
-		if global(m.old, x.NewSub) && !slices.Contains(old, *x.NewSub) {
-			old = append(old, *x.NewSub)
-		}
-		if global(m.new, x.OldSub) && !slices.Contains(new, *x.OldSub) {
-			new = append(new, *x.OldSub)
+	var said []int
+	for i := range m.moves {
+		x := &m.moves[i]
+		x.MeetsGlobal = global(m.old, x.NewSub)
+		if global(m.new, x.OldSub) && !slices.Contains(said, *x.OldSub) {
+			said = append(said, *x.OldSub)
+			m.warn("sub-topology %d is that of a global store in NEW: move the task directories with this number out of the application's directory before the new version starts, or Kafka Streams from 4.3 on does not start", *x.OldSub)
 		}
 	}
-	for _, id := range old {
-		if !m.force {
-			return op.Errorf(op.Precondition, "sub-topology %d is that of a global store in OLD: beside cloned task directories with this number Kafka Streams from 4.0 on does not start the old version on this host", id).
-				WithTry("--force clones them all the same; the way back to the old version is then sstool migrate abort FILE --state-dir DIR, on every host, before its start")
-		}
-		m.warn("sub-topology %d is that of a global store in OLD: once task directories with this number are cloned, Kafka Streams from 4.0 on does not start the old version on this host (sstool migrate abort FILE --state-dir DIR removes them)", id)
-	}
-	for _, id := range new {
-		m.warn("sub-topology %d is that of a global store in NEW: move the task directories with this number out of the application's directory before the new version starts, or Kafka Streams from 4.0 on does not start", id)
-	}
-	return nil
 }
 
 func (m *topologyMoves) store(it *topodiff.Item, taken map[string]bool) error {

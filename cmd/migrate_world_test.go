@@ -189,7 +189,7 @@ func (w *moved) oldStarts(ctx context.Context, before worldtest.HandoffReport) {
 	}
 	if w.forced {
 		// It does not start with what is cloned to there, as the refusal said.
-		if is, err := w.h.Handoff(ctx, w.v1.In(dir)); err == nil && is.Error == "" && w.h.Version >= "4" {
+		if is, err := w.h.Handoff(ctx, w.v1.In(dir)); err == nil && is.Error == "" {
 			w.fail("the old version starts beside task directories with the numbers %v", w.globals)
 		}
 		for _, id := range w.globals {
@@ -253,7 +253,7 @@ func (w *moved) migrate(ctx context.Context) bool {
 	}
 	args = append(args, common...)
 	got := runWith(w.t, nil, args...)
-	if got.code == 14 && len(w.globals) > 0 && strings.Contains(got.err, "is that of a global store in OLD") {
+	if got.code == 14 && len(w.globals) > 0 && strings.Contains(got.err, "is that of a global store in the old version") {
 		w.forced = true
 		got = runWith(w.t, nil, append(args, "--force")...)
 	}

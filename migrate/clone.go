@@ -42,6 +42,9 @@ type ClonePlan struct {
 	CopyBytes int64       `json:"copy_bytes"`
 	SpaceFree *int64      `json:"space_free"` // null when the file system does not tell
 	Warnings  []string    `json:"warnings"`
+	// Sub-topologies of the old version's global stores whose numbers clones get:
+	// it does not start beside them.
+	BlockOld []int `json:"blocks_old_subtopologies"`
 
 	sources []string // topics of .checkpoint lines that are no internal ones: source topics that serve as changelogs
 }
@@ -138,7 +141,7 @@ func newCloning(m *Migration) *cloning {
 
 // plan is Plan with the journal of what was done before.
 func (c *cloner) plan(ctx context.Context, m *cloning, j *cloneJournal) (*ClonePlan, error) {
-	p := &ClonePlan{StateDir: c.stateDir, Tasks: []CloneTask{}, Warnings: []string{}}
+	p := &ClonePlan{StateDir: c.stateDir, Tasks: []CloneTask{}, Warnings: []string{}, BlockOld: []int{}}
 	if !files.Exists(c.stateDir) {
 		return nil, op.Errorf(op.NotFound, "there is no state directory %s", c.stateDir)
 	}
@@ -172,6 +175,9 @@ func (c *cloner) plan(ctx context.Context, m *cloning, j *cloneJournal) (*CloneP
 			p.Copies, p.CopyBytes = p.Copies+s.Copies, p.CopyBytes+s.CopyBytes
 		}
 	})
+	for _, id := range p.BlockOld {
+		p.warn("sub-topology %d is that of a global store in the old version: once task directories with this number are cloned, it does not start on this host before sstool migrate abort FILE --state-dir %s", id, c.stateDir)
+	}
 	p.SpaceFree = freeSpace(c.stateDir)
 	return p, nil
 }
@@ -215,12 +221,24 @@ func (c *cloner) planTask(m *cloning, j *cloneJournal, p *ClonePlan, t *taskFoun
 			if err := c.planStore(m, t, f, offsets, &s); err != nil {
 				return err
 			}
+			if s.blocksOld() && !slices.Contains(p.BlockOld, *move.NewSub) {
+				p.BlockOld = append(p.BlockOld, *move.NewSub)
+			}
 		}
 		into := p.task(t.name, to)
 		into.Stores = append(into.Stores, s)
 	}
 	p.dropUncertain(t.name)
 	return nil
+}
+
+// blocksOld says that the old version does not start beside the store's clone:
+// Kafka Streams that keeps offsets in the databases, from 4.3 on, opens every
+// task directory at its start with the stores that its topology has under that
+// number, and dies on a second instance of a global store
+// (StateDirectory.initializeStartupStores).
+func (s *CloneStore) blocksOld() bool {
+	return s.State == ToClone && s.move.MeetsGlobal && slices.ContainsFunc(s.dbs, func(db database) bool { return db.offsets })
 }
 
 // dropUncertain drops the lines of topics of which it is not known to which

@@ -12,6 +12,7 @@ import (
 type LocalOptions struct {
 	File     string // of the migration
 	StateDir string
+	Force    bool // though the old version does not start beside the clones
 }
 
 // LocalPlan is what cloning does on one host, and afterwards what it has done:
@@ -41,6 +42,9 @@ func PlanLocal(ctx context.Context, o LocalOptions) (*LocalPlan, error) {
 	}
 	p := &LocalPlan{Kind: m.Kind, ID: m.ID, ClusterID: m.ClusterID, OldApp: m.OldApp, NewApp: m.NewApp, File: o.File, m: m, cloner: NewCloner(o.StateDir)}
 	if p.Clone, err = p.cloner.Plan(ctx, m); err != nil {
+		return nil, err
+	}
+	if err := p.Clone.checkOld(o.Force); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -97,6 +101,15 @@ func (p *ClonePlan) needsRocksDB() (dir string, needs bool) {
 		}
 	})
 	return dir, needs
+}
+
+// checkOld refuses clones beside which the old version does not start.
+func (p *ClonePlan) checkOld(force bool) error {
+	if len(p.BlockOld) == 0 || force {
+		return nil
+	}
+	return op.Errorf(op.Precondition, "sub-topology %d is that of a global store in the old version: beside cloned task directories with this number it does not start on this host", p.BlockOld[0]).
+		WithTry("--force clones them all the same; the way back to the old version is then sstool migrate abort FILE --state-dir DIR before its start")
 }
 
 // CheckRocksDB refuses, before anything is done, what this build cannot do.

@@ -34,6 +34,7 @@ type MigrationOptions struct {
 	SchemaRegistry  string        // whose subjects that name an old topic are listed; "": not asked
 	Extra           []Step        // after all topics are verified and configured, before Clone
 	Clone           Cloner        // nil: no directories
+	Force           bool          // though the old version does not start beside the clones
 	Warnings        []string
 }
 
@@ -164,6 +165,9 @@ func PlanMigration(ctx context.Context, c *kafka.Client, o MigrationOptions, sin
 	}
 	if o.Clone != nil {
 		if p.Clone, err = o.Clone.Plan(ctx, p.m); err != nil {
+			return nil, err
+		}
+		if err := p.Clone.checkOld(o.Force); err != nil {
 			return nil, err
 		}
 	}

@@ -19,6 +19,8 @@ type StoreMove struct {
 	OldTopic string `json:"old_topic"`
 	NewTopic string `json:"new_topic"`
 	Global   bool   `json:"global"`
+	// The old version has a global store under the number NewSub.
+	MeetsGlobal bool `json:"meets_global"`
 }
 
 // TopicMove is a topic to be copied, besides the changelogs of the stores.
