@@ -465,3 +465,36 @@ func stopAt(t *testing.T, name, newApp string, stop int) (points int) {
 	checkClones(t, m, app, filepath.Join(stateDir, newApp), p)
 	return points
 }
+
+// Directories of Kafka Streams 4.3 or later get no number of a global store of the
+// old version unless that is forced: it would not start beside them. Older ones may.
+func TestCloneBesideGlobal(t *testing.T) {
+	for name, blocked := range map[string]bool{"4.4.0-tjoin-alos": true, "4.0.2-papi-alos": false} {
+		_, app := lsmtest.Unpack(t, name)
+		m := renameAll(t, app, filepath.Base(app))
+		nine := 9
+		for i := range m.Moves {
+			if x := &m.Moves[i]; !x.Global {
+				x.NewSub, x.MeetsGlobal = &nine, true
+			}
+		}
+		c := NewCloner(filepath.Dir(app))
+		p, err := c.Plan(t.Context(), m)
+		if err != nil || p.Count(ToClone) == 0 {
+			t.Fatalf("%s: %+v, %v", name, p, err)
+		}
+		if err := p.checkOld(false); (op.KindOf(err) == op.Precondition && err != nil) != blocked || p.checkOld(true) != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if warned := slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "sub-topology 9") }); warned != blocked {
+			t.Errorf("%s: the plan warns: %q", name, p.Warnings)
+		}
+		// What is there already is no reason to stop a run that goes on.
+		if err := c.Apply(t.Context(), m, nil); err != nil {
+			t.Fatal(err)
+		}
+		if p, err = c.Plan(t.Context(), m); err != nil || p.checkOld(false) != nil {
+			t.Errorf("%s: again: %v, %v", name, err, p.checkOld(false))
+		}
+	}
+}
