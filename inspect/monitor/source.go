@@ -29,7 +29,7 @@ type Access struct {
 }
 
 // maxBody bounds a scrape, unpacked: large applications show some 10 MB.
-const maxBody = 256 << 20
+const maxBody = 64 << 20
 
 // maxRedirects is how often an endpoint may send us on.
 const maxRedirects = 3

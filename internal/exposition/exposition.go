@@ -66,7 +66,7 @@ func Read(r io.Reader, yield func(*Sample) error) error {
 	var s Sample
 	ended := false
 	n := 0
-	for lines.Scan() {
+	for lines.Scan() && lines.Err() == nil { // with an error comes the beginning of a line
 		n++
 		line := strings.TrimLeft(strings.TrimSuffix(lines.Text(), "\r"), " \t")
 		if ended && line != "" {

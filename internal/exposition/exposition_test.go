@@ -3,9 +3,11 @@ package exposition
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 )
 
@@ -90,6 +92,16 @@ func TestReadStops(t *testing.T) {
 	stop, seen := errors.New("enough"), 0
 	err := Read(strings.NewReader("a 1\nb 2\n"), func(*Sample) error { seen++; return stop })
 	if !errors.Is(err, stop) || seen != 1 {
+		t.Errorf("%d samples, %v", seen, err)
+	}
+}
+
+// TestReadCutOff: what comes before an error of the reader may be the beginning
+// of a value.
+func TestReadCutOff(t *testing.T) {
+	cut, seen := errors.New("connection reset"), 0
+	err := Read(io.MultiReader(strings.NewReader("a 1\nb 12"), iotest.ErrReader(cut)), func(*Sample) error { seen++; return nil })
+	if !errors.Is(err, cut) || seen != 1 {
 		t.Errorf("%d samples, %v", seen, err)
 	}
 }
