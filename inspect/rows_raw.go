@@ -62,10 +62,61 @@ func (p RawPiece) Each(fn func(family string, key, value []byte) error) error {
 // Start is the start of the piece's segment, in ms.
 func (p RawPiece) Start() int64 { return p.db.start }
 
-// Range calls fn with the rows of a range, segment by segment.
-func (t *RawTask) Range(rg lsm.Range, fn func(family string, key, value []byte) error) error {
+// RawDB is one database of a task, opened for many lookups. It is for one
+// goroutine.
+type RawDB struct {
+	d     *rowsDB
+	db    *lsm.DB
+	names []string
+	its   []*lsm.Iter
+}
+
+// Open opens the task's databases, oldest segment first.
+func (t *RawTask) Open() (out []*RawDB, err error) {
 	for _, d := range t.p.dbs {
-		if err := d.each(rg, false, fn); err != nil {
+		db, gone, err := d.open()
+		if err != nil {
+			return out, err
+		}
+		if gone {
+			continue
+		}
+		x := &RawDB{d: d, db: db, names: families(db)}
+		out = append(out, x)
+		for _, name := range x.names {
+			it, err := db.Iter(name, lsm.IterOptions{})
+			if err != nil {
+				return out, err
+			}
+			x.its = append(x.its, it)
+		}
+	}
+	return out, nil
+}
+
+// Close lets go of the database's files.
+func (x *RawDB) Close() {
+	for _, it := range x.its {
+		it.Close()
+	}
+}
+
+// Split are keys between which about so many bytes lie.
+func (x *RawDB) Split(size int64) [][]byte { return x.db.Split(x.names, size) }
+
+// Seek calls fn with the rows from a key on, until it says that it has enough:
+// family by family, so that of a key that is in two the first is the newer.
+func (x *RawDB) Seek(from []byte, fn func(family string, key, value []byte) (more bool, err error)) error {
+	for i, it := range x.its {
+		for ok := it.SeekGE(from); ok; ok = it.Next() {
+			key, value := it.Row()
+			if more, err := fn(x.names[i], key, value); err != nil {
+				return err
+			} else if !more {
+				break
+			}
+		}
+		if err := x.d.vanished(it.Err()); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -329,6 +330,9 @@ func (p *pair) differs(what, part string, mine, theirs *row) {
 		p.found.first = append(p.found.first, f)
 	}
 }
+
+// errEnough ends a scan.
+var errEnough = errors.New("enough")
 
 // latestPrefix begins the latest rows of a versioned store.
 const latestPrefix = "\xff\xff\xff\xff\xff\xff\xff\xff"

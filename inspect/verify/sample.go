@@ -1,9 +1,11 @@
 package verify
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,7 +14,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"sstool/internal/lsm"
+	"sstool/inspect"
 	"sstool/internal/op"
 	"sstool/internal/streams"
 )
@@ -51,7 +53,8 @@ func (u *unit) sample(ctx context.Context) (*Task, int, int, error) {
 	s := &sample{u: u, rows: map[uint64]*sampleKey{}, records: map[uint64]*sampleKey{}, limit: u.o.Sample}
 	s.border.Store(math.MaxUint64)
 	u.progress.phase("rows")
-	if err := s.pickRows(ctx); err != nil {
+	err := s.open(func(dbs []*inspect.RawDB) error { return s.pickRows(ctx, dbs) })
+	if err != nil {
 		return nil, 0, 0, err
 	}
 	u.progress.phase("changelog")
@@ -59,10 +62,9 @@ func (u *unit) sample(ctx context.Context) (*Task, int, int, error) {
 		return nil, 0, 0, err
 	}
 	s.closed = true
-	for _, k := range s.records {
-		if err := s.lookUp(k); err != nil {
-			return nil, 0, 0, err
-		}
+	s.prune()
+	if err := s.again(); err != nil {
+		return nil, 0, 0, err
 	}
 	if err := s.readOn(ctx); err != nil {
 		return nil, 0, 0, err
@@ -78,88 +80,110 @@ func (u *unit) sample(ctx context.Context) (*Task, int, int, error) {
 	return t, len(s.rows), len(s.records), err
 }
 
+// open calls fn with the task's databases.
+func (s *sample) open(fn func([]*inspect.RawDB) error) error {
+	dbs, err := s.u.task.Open()
+	defer func() {
+		for _, db := range dbs {
+			db.Close()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	return fn(dbs)
+}
+
+// again looks up the keys of the changelog.
+func (s *sample) again() error {
+	return s.open(func(dbs []*inspect.RawDB) error { return s.lookUp(dbs, s.records) })
+}
+
 // pickRows takes rows at places that are evenly spread over the files.
-func (s *sample) pickRows(ctx context.Context) error {
+func (s *sample) pickRows(ctx context.Context, dbs []*inspect.RawDB) error {
 	c, err := newCanon(s.u.store)
 	if err != nil {
 		return err
 	}
-	pieces, _, err := s.u.task.Pieces(samplePiece)
-	if err != nil {
-		return err
+	type place struct {
+		db  *inspect.RawDB
+		key []byte
 	}
-	rnd := rand.New(rand.NewPCG(uint64(len(pieces)), 9))
-	each := max(1, (s.limit+len(pieces)-1)/max(1, len(pieces)))
-	step := float64(max(1, len(pieces))) / float64(max(1, min(len(pieces), s.limit)))
-	for at := 0.0; int(at) < len(pieces) && len(s.rows) < s.limit; at += step {
-		skip, got := rnd.IntN(sampleSkip), 0
-		last := []byte(nil)
-		take := func(key []byte, e *entry) error {
-			h := xxh3.Hash(key)
-			if s.rows[h] == nil {
-				s.rows[h] = &sampleKey{key: slices.Clone(key)}
-			}
-			return nil
+	var places []place
+	for _, db := range dbs {
+		places = append(places, place{db, nil})
+		for _, k := range db.Split(samplePiece) {
+			places = append(places, place{db, k})
 		}
-		err := pieces[int(at)].Each(func(family string, key, value []byte) error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if last = append(last[:0], key...); skip > 0 {
-				skip--
-				return nil
+	}
+	rnd := rand.New(rand.NewPCG(uint64(len(places)), 9))
+	each := (s.limit + len(places) - 1) / max(1, len(places))
+	step := max(1, float64(len(places))/float64(s.limit))
+	take := func(key []byte, e *entry) error {
+		if h := xxh3.Hash(key); s.rows[h] == nil {
+			s.rows[h] = &sampleKey{key: slices.Clone(key)}
+		}
+		return nil
+	}
+	for at := 0.0; int(at) < len(places) && len(s.rows) < s.limit; at += step {
+		p := places[int(at)]
+		skip, got := rnd.IntN(sampleSkip), 0
+		err := p.db.Seek(p.key, func(family string, key, value []byte) (bool, error) {
+			if skip--; skip >= 0 {
+				return true, ctx.Err()
 			}
 			if got++; got > each || len(s.rows) >= s.limit {
-				return errEnough
+				return false, nil
 			}
 			skip = rnd.IntN(sampleSkip)
-			return c.row(family, key, value, take)
+			return true, c.row(family, key, value, take)
 		})
-		if err != nil && !errors.Is(err, errEnough) {
+		if err != nil {
 			return err
 		}
 	}
-	for _, k := range s.rows {
-		if err := s.lookUp(k); err != nil {
-			return err
-		}
-	}
-	return s.u.rows.Wrong()
+	return errors.Join(s.lookUp(dbs, s.rows), s.u.rows.Wrong())
 }
 
 const (
-	samplePiece = 64 << 10 // bytes of a piece: about a place
+	samplePiece = 64 << 10 // bytes between two places
 	sampleSkip  = 8        // rows that are passed over, at most
 )
 
-var errEnough = errors.New("enough")
-
-// lookUp finds the rows of a key.
-func (s *sample) lookUp(k *sampleKey) error {
+// lookUp finds the rows of keys.
+func (s *sample) lookUp(dbs []*inspect.RawDB, keys map[uint64]*sampleKey) error {
 	c, err := newCanon(s.u.store)
 	if err != nil {
 		return err
 	}
-	take := func(_ []byte, e *entry) error {
-		s.u.rowCount++
-		k.entries = slices.Insert(k.entries, 0, *e)
-		return nil
-	}
-	if !numbered(s.u.store.Kind) {
-		family, value, ok, err := s.u.task.Get(k.key)
-		if err != nil || !ok {
-			return err
+	ordered := slices.SortedFunc(maps.Values(keys), func(a, b *sampleKey) int { return bytes.Compare(a.key, b.key) })
+	for _, k := range ordered {
+		size, seen := len(k.key), map[string]bool{}
+		if numbered(s.u.store.Kind) {
+			size += seqBytes
 		}
-		return c.row(family, k.key, value, take)
-	}
-	first := append(slices.Clone(k.key), 0, 0, 0, 0)
-	after := append(slices.Clone(k.key), 0xff, 0xff, 0xff, 0xff, 0)
-	return s.u.task.Range(lsm.Range{From: first, To: after}, func(family string, key, value []byte) error {
-		if len(key) != len(first) {
+		take := func(_ []byte, e *entry) error {
+			s.u.rowCount++
+			k.entries = slices.Insert(k.entries, 0, *e)
 			return nil
 		}
-		return c.row(family, key, value, take)
-	})
+		for _, db := range dbs {
+			err := db.Seek(k.key, func(family string, key, value []byte) (bool, error) {
+				if !bytes.HasPrefix(key, k.key) || len(key) != size && !numbered(s.u.store.Kind) {
+					return false, nil
+				}
+				if len(key) != size || seen[string(key)] {
+					return true, nil // the key of another application's key, or of an older family
+				}
+				seen[string(key)] = true
+				return true, c.row(family, key, value, take)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // read goes through the whole changelog for the keys that were picked, and picks
@@ -214,7 +238,7 @@ func (s *sample) take(key []byte, e *entry) error {
 	}
 	k := s.records[h]
 	if k == nil {
-		if s.closed {
+		if s.closed || h > s.border.Load() { // lowered meanwhile: it was left out before
 			return nil
 		}
 		k = &sampleKey{key: slices.Clone(key)}
@@ -252,7 +276,7 @@ func (k *sampleKey) add(key []byte, e *entry) {
 // prune keeps the keys with the smallest hashes: a key that is kept at the end
 // was kept from its first record on.
 func (s *sample) prune() {
-	if len(s.records) <= 2*s.limit {
+	if len(s.records) <= 2*s.limit && !s.closed || len(s.records) <= s.limit {
 		return
 	}
 	all := make([]uint64, 0, len(s.records))
