@@ -64,6 +64,7 @@ func (c *Check) Needs() string {
 func Checks() []Check {
 	all := slices.Concat(
 		restartChecks(),
+		versionChecks(),
 		changelogChecks(),
 		hostChecks(),
 	)

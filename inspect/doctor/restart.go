@@ -120,31 +120,40 @@ func (f *facts) grouped(will string, want func(t *lyingTask, s *StoreStart) bool
 			if s.Will != will || s.cause == byTask || !want(t, s) {
 				continue
 			}
-			why := s.Why
-			j := slices.IndexFunc(out, func(b *because) bool { return b.why == why })
-			if j < 0 {
-				j = len(out)
-				out = append(out, &because{why: why, records: new(int64), seconds: new(float64)})
-			}
-			b := out[j]
-			if name := f.name(t) + ", store " + s.Store; !slices.Contains(b.tasks, name) {
-				b.tasks = append(b.tasks, name)
-			}
-			if start.Records == nil {
-				b.records = nil
-			}
-			if start.Seconds == nil {
-				b.seconds = nil
-			}
-			if b.records != nil {
-				*b.records += *start.Records
-			}
-			if b.seconds != nil {
-				*b.seconds += *start.Seconds
-			}
+			out = group(out, s.Why, f.name(t)+", store "+s.Store, start)
 		}
 	}
 	return out
+}
+
+// add takes a task's store in; a task of several such stores counts once.
+func (b *because) add(name string, start Start) {
+	task, _, _ := strings.Cut(name, ",")
+	counted := slices.ContainsFunc(b.tasks, func(t string) bool { return strings.HasPrefix(t, task+",") })
+	b.tasks = append(b.tasks, name)
+	if start.Records == nil {
+		b.records = nil
+	}
+	if start.Seconds == nil {
+		b.seconds = nil
+	}
+	if b.records != nil && !counted {
+		*b.records += *start.Records
+	}
+	if b.seconds != nil && !counted {
+		*b.seconds += *start.Seconds
+	}
+}
+
+// group adds a task's store to those of the same reason.
+func group(all []*because, why, name string, start Start) []*because {
+	i := slices.IndexFunc(all, func(b *because) bool { return b.why == why })
+	if i < 0 {
+		i = len(all)
+		all = append(all, &because{why: why, records: new(int64), seconds: new(float64)})
+	}
+	all[i].add(name, start)
+	return all
 }
 
 // replay says how much is read again.
