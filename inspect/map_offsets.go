@@ -128,7 +128,10 @@ func storeOffsets(s *Store, told toldStore, files *taskOffsets, dbs []*dbFacts) 
 			o.Family, o.Offset, inFamily = &n, &n, true
 		}
 		if n, ok := file[tp]; ok && mine(tp) {
-			o.Checkpoint, o.Offset, inFile = &n, &n, true // the file wins (4.4)
+			o.Checkpoint, inFile = &n, true
+			if n != streams.OffsetUnknown || o.Family == nil {
+				o.Offset = &n // the file wins, but for a line that says nothing (4.4)
+			}
 		}
 		m.List = append(m.List, o)
 	}

@@ -49,6 +49,11 @@ func TestRealStarts(t *testing.T) {
 	t.Logf("condition × version × guarantee: predicted | seen\n%s", strings.Join(seen.rows, "\n"))
 }
 
+// exhaustive says whether everything is tried, not a representative part.
+func exhaustive() bool {
+	return os.Getenv("SSTOOL_MATRIX") == "full" || os.Getenv("SSTOOL_VERSIONS") != ""
+}
+
 // table is what was seen, for the reader.
 type table struct {
 	wg   sync.WaitGroup
@@ -65,7 +70,8 @@ type realWorld struct {
 	seen   *table
 
 	app         worldtest.App
-	early, late string // what it left after the first and the second half of its input
+	rows        []string // of plain-kv
+	early, late string   // what it left after the first and the second half of its input
 }
 
 // condition is something that is wrong, in a task's directory.
@@ -81,6 +87,10 @@ type condition struct {
 	setting map[string]string
 	check   string // a check that must find it; "" none
 	again   bool   // a second start succeeds
+	zombies bool   // rows that were deleted live on
+	last    func(w *realWorld, dir string) error
+	heals   func(w *realWorld) bool // whether it does
+	either  bool                    // a start may also take the store for complete
 }
 
 func (w *realWorld) run(profile string, eos bool) {
@@ -101,11 +111,16 @@ func (w *realWorld) run(profile string, eos bool) {
 			return
 		}
 	}
+	if profile == "papi" {
+		if err := w.killed(ctx); err != nil {
+			w.t.Errorf("%s: killed: %v", id, err)
+		}
+	}
 	for _, c := range append(directoryConditions(), topicConditions()...) {
 		if only := os.Getenv("SSTOOL_CONDITIONS"); only != "" && !strings.Contains(","+only+",", ","+c.name+",") {
 			continue
 		}
-		if c.profile != profile || c.full && os.Getenv("SSTOOL_MATRIX") != "full" || !c.about(w.h.Version) {
+		if c.profile != profile || c.full && !exhaustive() || !c.about(w.h.Version) {
 			continue
 		}
 		if err := w.try(ctx, c); err != nil {
@@ -131,12 +146,35 @@ func (w *realWorld) try(ctx context.Context, c condition) error {
 	if err := os.CopyFS(app.StateDir, os.DirFS(from)); err != nil {
 		return err
 	}
+	if err := putExtra(app.Dir(), c); err != nil {
+		return fmt.Errorf("put a row of its own: %w", err)
+	}
 	if err := c.do(w, app.Dir()); err != nil {
 		return fmt.Errorf("make it: %w", err)
 	}
+	return w.judge(ctx, c, app)
+}
+
+// killed is an application that dies: what it had not written down is lost.
+func (w *realWorld) killed(ctx context.Context) error {
+	app := w.app.In(w.t.TempDir())
+	app.ID += "-killed"
+	if _, err := w.h.Build(ctx, app, worldtest.Input{Records: 150, Halt: true}); err != nil {
+		return err
+	}
+	return w.judge(ctx, condition{name: "killed", profile: "papi", task: "0_0"}, app)
+}
+
+// judge predicts, starts, and compares.
+func (w *realWorld) judge(ctx context.Context, c condition, app worldtest.App) error {
 	marker := filepath.Join(app.Dir(), c.task, "marker.position")
 	if err := os.WriteFile(marker, []byte("0\n0\n"), 0o644); err != nil {
 		return err
+	}
+	if c.last != nil {
+		if err := c.last(w, app.Dir()); err != nil {
+			return err
+		}
 	}
 	app.Settings = c.setting
 	set := map[string]string{"processing.guarantee": map[bool]string{true: eos, false: alos}[app.EOS]}
@@ -168,7 +206,21 @@ func (w *realWorld) try(ctx context.Context, c condition) error {
 			}
 		}
 	}
+	rows := rep.Stores["plain-kv"].Rows
+	if c.name == "clean" {
+		w.rows = rows
+	}
+	var more []string // rows that the application would not have
+	for _, row := range rows {
+		if !slices.Contains(w.rows, row) && !strings.Contains(row, extraKey) {
+			more = append(more, row)
+		}
+	}
+	got.kept = slices.ContainsFunc(rows, func(row string) bool { return strings.Contains(row, extraKey) })
 	wrong := got.differs(&told, app.EOS)
+	if c.either && !got.failed && got.records == 0 {
+		wrong = nil
+	}
 	if c.check != "" {
 		if list := of(res, c.check); len(found(res)) == 0 || len(list) == 0 || !list[0].Status.Found() {
 			wrong = append(wrong, c.check+" finds nothing")
@@ -176,15 +228,27 @@ func (w *realWorld) try(ctx context.Context, c condition) error {
 	} else if told.Will == WillResume && len(found(res)) > 0 {
 		wrong = append(wrong, "findings: "+text(found(res)))
 	}
-	if c.again {
+	if c.zombies && len(more) == 0 {
+		wrong = append(wrong, "no deleted row lives on")
+	} else if c.zombies {
+		got.stores = append(got.stores, fmt.Sprintf("%d rows live on, %s", len(more), more[0]))
+	}
+	then := ""
+	if got.failed && (c.again || exhaustive()) {
 		second, err := w.h.Handoff(ctx, app)
-		if err != nil || second.Error != "" {
-			wrong = append(wrong, fmt.Sprintf("the second start fails too: %v %s", err, second.Error))
+		if err != nil {
+			return err
+		}
+		if then = ", then starts"; second.Error != "" {
+			then = ", then fails again"
+		}
+		if heals := c.again || c.heals != nil && c.heals(w); heals != (second.Error == "") {
+			wrong = append(wrong, "the second start: "+then+" "+second.Error)
 		}
 	}
 	w.seen.mu.Lock()
 	defer w.seen.mu.Unlock()
-	w.seen.rows = append(w.seen.rows, fmt.Sprintf("%-28s %s %-4s: %s | %s %s", c.name, w.h.Version, map[bool]string{true: "eos", false: "alos"}[app.EOS], show(told), got, rep.Error))
+	w.seen.rows = append(w.seen.rows, fmt.Sprintf("%-28s %s %-4s: %s | %s %s", c.name, w.h.Version, map[bool]string{true: "eos", false: "alos"}[app.EOS], show(told), got.String()+then, strings.TrimSpace(rep.Error+" "+strings.Join(got.stores, ", "))))
 	if len(wrong) > 0 {
 		return fmt.Errorf("predicted %s, seen %s (%s) %s: %s", show(told), got, strings.Join(got.stores, ", "), rep.Error, strings.Join(wrong, "; "))
 	}
@@ -212,6 +276,7 @@ type outcome struct {
 	failed, wiped bool
 	records       int64
 	starts        int64
+	kept          bool // the row that only the store has
 	stores        []string
 }
 
@@ -221,6 +286,8 @@ func (o outcome) String() string {
 		return "failed, wiped"
 	case o.failed:
 		return "failed"
+	case o.kept:
+		return fmt.Sprintf("%d records, over the rows that were there", o.records)
 	case o.wiped:
 		return fmt.Sprintf("wiped, %d records", o.records)
 	}
@@ -330,6 +397,33 @@ func offsetsRow(path string, edit func(w *realWorld, b *rocks.Batch, family int)
 	}
 }
 
+// extraKey is the key of a row that is in a store and not in its changelog: it
+// is there after a start if and only if the store was not emptied.
+const extraKey = "only-here"
+
+func putExtra(dir string, c condition) error {
+	if c.profile != "papi" {
+		return nil
+	}
+	path := filepath.Join(dir, plainKV)
+	families, err := rocks.Families(path)
+	if err != nil {
+		return err
+	}
+	db, err := rocks.Open(path, rocks.Options{Families: families})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	b := db.Batch()
+	defer b.Close()
+	b.Put(0, []byte(extraKey), []byte("v"))
+	if err := db.Write(b); err != nil {
+		return err
+	}
+	return db.Flush()
+}
+
 func nothing(*realWorld, string) error { return nil }
 
 const (
@@ -374,8 +468,11 @@ func directoryConditions() []condition {
 			b.Put(family, streams.OffsetsKey(w.changelog("plain-kv", 0).Topic, 0), streams.EncodeOffset(streams.OffsetUnknown))
 		}), from: "4.3"},
 		{name: "line -4", profile: "papi", task: "0_0", do: set(fixed(streams.OffsetUnknown))},
-		{name: "beyond the end", profile: "papi", task: "0_0", do: set(fixed(5000)), check: "restart.out-of-range"},
-		{name: "the end itself", profile: "papi", task: "0_0", do: set(func(w *realWorld, tp streams.TopicPartition) int64 { return w.end(tp) }), check: "restart.out-of-range"},
+		{name: "line -4, no row", profile: "papi", task: "0_0", from: "4.3", do: all(set(fixed(streams.OffsetUnknown)), offsetsRow(plainKV, func(w *realWorld, b *rocks.Batch, family int) {
+			b.Delete(family, streams.OffsetsKey(w.changelog("plain-kv", 0).Topic, 0))
+		}))},
+		{name: "beyond the end", profile: "papi", task: "0_0", do: set(fixed(5000)), check: "restart.out-of-range", either: true},
+		{name: "the end itself", profile: "papi", task: "0_0", do: set(func(w *realWorld, tp streams.TopicPartition) int64 { return w.end(tp) }), check: "restart.out-of-range", either: true},
 		{name: "line of an unknown topic", profile: "papi", task: "0_0", do: inCheckpoint("0_0", func(_ *realWorld, c streams.Checkpoint) {
 			c[streams.TopicPartition{Topic: "gone", Partition: 0}] = 5
 		}), check: "restart.unknown-topics"},
@@ -396,7 +493,7 @@ func directoryConditions() []condition {
 		{name: "CURRENT names nothing", profile: "papi", task: "0_0", do: written(plainKV+"/CURRENT", "MANIFEST-000099\n"), check: "restart.files"},
 		{name: "SST missing", profile: "papi", task: "0_0", do: removed(plainKV + "/*.sst"), check: "restart.files"},
 		{name: "MANIFEST missing", profile: "papi", task: "0_0", do: removed(plainKV + "/MANIFEST-*"), check: "restart.files"},
-		{name: "purged by age", profile: "papi", task: "0_0", do: func(_ *realWorld, dir string) error {
+		{name: "purged by age", profile: "papi", task: "0_0", do: nothing, last: func(_ *realWorld, dir string) error {
 			at := time.Now().Add(-time.Hour)
 			return os.Chtimes(filepath.Join(dir, "0_0"), at, at)
 		}, setting: map[string]string{"state.cleanup.dir.max.age.ms": "60000"}, from: "4.3", check: "restart.cleaner"},
@@ -428,6 +525,17 @@ func topicConditions() []condition {
 		}
 	}
 	return []condition{
+		{name: "zombies", profile: "papi", task: "0_0", early: true, full: true, check: "restart.zombies", zombies: true, do: func(w *realWorld, dir string) error {
+			return w.b.DropTombstones(w.t.Context(), w.changelog("plain-kv", 0).Topic)
+		}, last: func(_ *realWorld, dir string) error {
+			at := time.Now().Add(-48 * time.Hour)
+			return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+				if err != nil {
+					return err
+				}
+				return os.Chtimes(path, at, at)
+			})
+		}},
 		{name: "below the log start", profile: "papi", task: "0_0", early: true, check: "restart.out-of-range",
 			do: logStart(func(w *realWorld) streams.TopicPartition { return w.changelog("plain-kv", 0) })},
 		{name: "global below the start", profile: "opt", task: "global", early: true, check: "restart.out-of-range", again: true, do: func(w *realWorld, dir string) error {
@@ -439,7 +547,7 @@ func topicConditions() []condition {
 			}
 			return nil
 		}},
-		{name: "changelog deleted", profile: "papi", task: "0_0", check: "restart.changelog-lost", do: func(w *realWorld, _ string) error {
+		{name: "changelog deleted", profile: "papi", task: "0_0", check: "restart.changelog-lost", either: true, do: func(w *realWorld, _ string) error {
 			return w.client.DeleteTopics(w.t.Context(), w.changelog("plain-kv", 0).Topic)
 		}},
 	}

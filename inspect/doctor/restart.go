@@ -212,7 +212,7 @@ func tasksWiped(f *facts, r *report) {
 // fromStart tells stores that have rows and are replayed all the same.
 func fromStart(f *facts, r *report) {
 	for _, b := range f.grouped(WillRestore, func(t *lyingTask, s *StoreStart) bool {
-		return s.cause != byNothing && rowsOf(storeNamed(t, s.Store)) != 0
+		return s.cause != byNothing && s.cause != byRange && rowsOf(storeNamed(t, s.Store)) != 0
 	}) {
 		b.evidence(r.warn(subject(b.tasks), "restored from the log start although rows are here: %s", b.why)).
 			then("%s are read, over the rows that are there: a row whose tombstone is compacted away stays", b.replay()).

@@ -63,7 +63,7 @@ func outOfRange(f *facts, r *report) {
 		for _, o := range topics {
 			p.because("%s (topic id %s): %s", o.topic, topicID(f.cluster, o.topic), list(o.at))
 		}
-		p.then("every task is wiped and replayed from the log start (OffsetOutOfRangeException, then TaskCorruptedException)").
+		p.then("every task is replayed from the log start (OffsetOutOfRangeException, then TaskCorruptedException), under exactly-once into an empty directory; or an offset beyond the end is taken for complete").
 			do("%s", again).
 			do("after a move to another cluster: map the offsets (sstool migrate application), or remove the state directory and let it be restored")
 		return
@@ -81,7 +81,7 @@ func outOfRange(f *facts, r *report) {
 			p.because("%s", at)
 		}
 		p.because("topic id %s in cluster %s", topicID(f.cluster, o.topic), f.cluster.id)
-		p.then("%s: wiped and replayed from the log start, under both guarantees", list(o.tasks))
+		p.then("%s: TaskCorruptedException, and every store of the task is replayed from the log start; exactly-once deletes the directory first, at-least-once keeps what is in it, with rows whose tombstones are gone. An offset beyond the end may be taken for complete instead, silently", list(o.tasks))
 		if len(o.at) == o.all && o.all > 1 {
 			p.do("the topic was made anew, or it is of another cluster: look before the application starts; %s", again)
 		}
@@ -147,7 +147,7 @@ func changelogLost(f *facts, r *report) {
 		}
 		r.problem(l.topic, "the topic %s, but stores here have %s: do NOT start the application", l.what, rows).
 			because("%s", list(l.at)).
-			then("the start makes the topic anew if it is gone, finds the offsets outside of it, and wipes the only copy of the rows").
+			then("the start makes the topic anew if it is gone, and finds the offsets outside of it: exactly-once deletes the only copy of the rows; at-least-once keeps it, but nothing can restore it elsewhere").
 			do("copy the state directory away first").
 			do("write the rows back to the changelog from the store, then start (sstool get and scan show them); or take the loss and start")
 	}
@@ -185,7 +185,10 @@ func (f *facts) emptied(t *lyingTask, s *inspect.MapStore) string {
 // zombies tells tasks that go on from an offset although tombstones behind it
 // may be gone: rows that were deleted meanwhile would live on here.
 func zombies(f *facts, r *report) {
-	judged := 0
+	judged, atEnd := 0, int64(0)
+	if eos, _ := f.exactlyOnce(); eos {
+		atEnd = 1 // the last offset is the marker of a transaction
+	}
 	for _, t := range f.lyingTasks() {
 		if t.held || t.newest.IsZero() {
 			continue
@@ -198,7 +201,7 @@ func zombies(f *facts, r *report) {
 				}
 				judged++
 				kept, ok := f.keepsTombstones(o.Topic)
-				if !ok || age <= kept || *o.Lag == 0 {
+				if !ok || age <= kept || *o.Lag <= atEnd {
 					continue // at the end nothing was missed
 				}
 				r.problem(f.name(t)+", store "+s.Name, "zombie risk: its newest file is %s old, and %s keeps tombstones for %s", human.Duration(age), o.Topic, human.Duration(kept)).
@@ -229,6 +232,14 @@ func (f *facts) keepsTombstones(topic string) (time.Duration, bool) {
 func takenForComplete(f *facts, r *report) {
 	eos, _ := f.exactlyOnce()
 	for _, t := range f.lyingTasks() {
+		for _, o := range t.task.Others {
+			if t.global() && f.cluster != nil && f.cluster.topics[o.Topic].Name != "" {
+				r.problem(f.name(t), ".checkpoint has an offset of %s, but no store here is of that topic", o.Topic).
+					then("if the topology has a global store of it, an empty one is made and taken for complete: its rows are missing. If it has none, Kafka Streams up to 4.2 does not start").
+					do("remove the topic's lines from %s/%s", t.task.Dir, streams.CheckpointFile)
+				break
+			}
+		}
 		for _, s := range t.missing {
 			if n := f.next(eos).absent(t, s); n.cause == bySkipping {
 				r.problem(f.name(t)+", store "+s.Name, ".checkpoint has an offset of it, but the store is not here").
@@ -250,11 +261,17 @@ func unknownTopics(f *facts, r *report) {
 				names = append(names, o.Topic)
 			}
 		}
+		for _, s := range t.stores { // one that is not logged may be taken for the topic's
+			if topic := s.Offsets.Topic; f.strayTopic(t, s) && !slices.Contains(names, topic) {
+				names = append(names, topic)
+			}
+		}
+		v, _ := f.kafka()
 		switch {
 		case len(names) == 0:
-		case t.global():
+		case t.global() && !streams.OffsetsInStore(v):
 			r.problem(f.name(t), ".checkpoint names topics that do not exist: %s", list(names)).
-				then("the application does not start: in global/ a line of an unknown topic is an error").
+				then("the application does not start: in global/ a line of an unknown topic is an error up to Kafka Streams 4.2").
 				do("remove the lines from %s/%s", t.task.Dir, streams.CheckpointFile)
 		default:
 			r.warn(f.name(t), ".checkpoint names topics that do not exist: %s", list(names)).
@@ -262,4 +279,11 @@ func unknownTopics(f *facts, r *report) {
 				do("check that no store lost its name: sstool topology diff OLD NEW; sstool orphans")
 		}
 	}
+}
+
+// strayTopic says whether a store's offset is of a topic that does not exist
+// and is not its own changelog.
+func (f *facts) strayTopic(t *lyingTask, s *inspect.MapStore) bool {
+	_, exists := f.cluster.topics[s.Offsets.Topic]
+	return !exists && len(s.Offsets.List) > 0 && sourced(t, s.Offsets.Topic)
 }

@@ -82,8 +82,8 @@ func TestNextStart(t *testing.T) {
 		"clean":            {func(*testing.T, string) {}, "4.0", WillResume, WillResume, ""},
 		"clean, 4.4":       {func(*testing.T, string) {}, "4.4", WillResume, WillResume, ""},
 		"no file":          {func(t *testing.T, app string) { remove(t, filepath.Join(app, "0_0", ".checkpoint")) }, "4.0", WillRestore, WillWipe, ""},
-		"beyond":           {line("5000"), "4.0", WillWipe, WillWipe, "restart.out-of-range"},
-		"the end itself":   {line("2100"), "4.0", WillWipe, WillWipe, "restart.out-of-range"},
+		"beyond":           {line("5000"), "4.0", WillRestore, WillWipe, "restart.out-of-range"},
+		"the end itself":   {line("2100"), "4.0", WillRestore, WillWipe, "restart.out-of-range"},
 		"last":             {line("2099"), "4.0", WillResume, WillResume, ""},
 		"-4":               {line("-4"), "4.0", WillResume, WillResume, ""},
 		"-4, 4.4":          {line("-4"), "4.4", WillRestore, WillWipe, ""},
@@ -250,7 +250,11 @@ func TestChangelogLost(t *testing.T) {
 	fill(t, c, papi+"-plain-kv-changelog", 1, 0)
 	r := run(t, o)
 	want(t, r, "restart.changelog-lost", op.Wrong, "is empty", "do NOT start", papi+"-plain-kv-changelog")
-	if s := start(t, r, "0_0"); s.Will != WillWipe {
+	if s := start(t, r, "0_0"); s.Will != WillRestore {
+		t.Errorf("%+v", s)
+	}
+	o.Guarantee = eos
+	if s := start(t, run(t, o), "0_0"); s.Will != WillWipe {
 		t.Errorf("%+v", s)
 	}
 }

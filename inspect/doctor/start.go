@@ -23,7 +23,8 @@ type Start struct {
 	Seconds *float64 `json:"seconds"` // that the replay takes at the rate given; null: not known
 	Why     string   `json:"why"`
 
-	cause cause
+	cause    cause
+	corrupts bool // the whole task
 }
 
 // cause is what Start.Why is about.
@@ -250,20 +251,32 @@ func (n next) task(t *lyingTask) (Start, []StoreStart) {
 	if t.task.Unread != "" {
 		out.Will, out.Why = WillFail, t.task.Unread
 	}
-	if out.Will == WillWipe { // every store of the task is restored
-		for i := range stores {
-			s := &stores[i]
-			if s.Will == WillNothing {
-				continue
+	if t.global() {
+		n.strayLines(t, &out)
+	}
+	if slices.ContainsFunc(stores, func(s StoreStart) bool { return s.corrupts }) && out.Will != WillFail {
+		for i := range stores { // every store of the task is replayed
+			if s := &stores[i]; s.Will != WillNothing && !s.corrupts {
+				s.Start = Start{Will: out.Will, Why: "with the whole task", Records: n.full(t, storeNamed(t, s.Store)), cause: byTask}
 			}
-			if s.Will != WillWipe {
-				s.Start = Start{Will: WillWipe, Why: "the whole task is wiped", cause: byTask}
-			}
-			s.Records = n.full(t, storeNamed(t, s.Store))
 		}
 	}
 	n.sum(t, &out, stores)
 	return out, stores
+}
+
+// strayLines are those of global/.checkpoint that are of no store: up to 4.2 an
+// error when the topology does not have the topic either.
+func (n next) strayLines(t *lyingTask, out *Start) {
+	c := n.f.cluster
+	for _, o := range t.task.Others {
+		if c == nil || c.err != nil || streams.OffsetsInStore(n.v) {
+			return
+		}
+		if _, ok := c.topics[o.Topic]; !ok {
+			out.Will, out.cause, out.Why = WillFail, byOffset, ".checkpoint has a line of "+o.Topic+", which no global store is of"
+		}
+	}
 }
 
 func storeNamed(t *lyingTask, name string) *inspect.MapStore {

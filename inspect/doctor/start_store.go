@@ -12,12 +12,12 @@ import (
 // store is what happens to a store that lies in a task's directory, looked at
 // alone.
 func (n next) store(t *lyingTask, s *inspect.MapStore) Start {
-	if why, cause := n.refused(s); why != "" {
+	if why, cause := n.refused(t, s); why != "" {
 		return Start{Will: WillFail, Why: why, cause: cause}
 	}
 	if s.Offsets.Topic == "" && len(s.Offsets.List) == 0 {
 		if t.global() {
-			return Start{Why: s.Offsets.Why}
+			return Start{Will: WillRestore, Why: "no offset: " + s.Offsets.Why, cause: byOffset}
 		}
 		return Start{Will: WillNothing, Why: s.Offsets.Why}
 	}
@@ -25,10 +25,12 @@ func (n next) store(t *lyingTask, s *inspect.MapStore) Start {
 		return n.globalStore(s)
 	}
 	if n.eos && streams.OffsetsInStore(n.v) && s.Status != nil && (*s.Status == "unclean" || *s.Status == "open") {
-		return Start{Will: WillWipe, Records: n.full(t, s), Why: "not closed cleanly (its status is open): exactly-once wipes the task", cause: byStatus}
+		return n.corrupted(t, s, byStatus, "not closed cleanly (its status is open), which exactly-once does not go on from")
 	}
-	if s.Cluster != nil && s.Cluster.Topic != "" && s.Cluster.Partitions == nil && len(s.Offsets.List) == 0 {
-		return Start{Will: WillNothing, Why: s.Cluster.Why} // never logged, as far as can be told
+	if c := n.f.cluster; c != nil && c.err == nil {
+		if _, ok := c.topics[s.Offsets.Topic]; !ok {
+			return n.noTopic(t, s)
+		}
 	}
 	for _, r := range inspect.StoreOffsets(s) {
 		switch {
@@ -41,22 +43,48 @@ func (n next) store(t *lyingTask, s *inspect.MapStore) Start {
 		case *r.Offset < 0:
 			return Start{Will: WillRestore, Records: n.full(t, s), Why: "nothing was applied yet", cause: byNothing}
 		case r.Verdict == inspect.OffsetOutOfRange:
-			return Start{Will: WillWipe, Records: n.full(t, s), Why: fmt.Sprintf("offset %d is %s of %s-%d", *r.Offset, r.Why, r.Topic, *r.Partition), cause: byRange}
+			return n.corrupted(t, s, byRange, "offset %d is %s of %s-%d", *r.Offset, r.Why, r.Topic, *r.Partition)
 		case r.End == nil:
 			return Start{Will: WillResume, Why: "the changelog's end is not known"}
 		default:
-			lag := max(0, n.limit(t, s, *r.Partition, *r.End)-*r.Offset-1)
+			lag := n.span(t, s, *r.Partition, *r.Offset+1, *r.End)
 			return Start{Will: WillResume, Records: &lag}
 		}
 	}
 	return n.noOffset(t, s, "no offset: "+s.Offsets.Why)
 }
 
+// corrupted is the start of a store because of which its task is
+// (TaskCorruptedException): every store of the task is replayed. Exactly-once
+// deletes the task's directory first; at-least-once replays over the rows that
+// are there (PI/StateManagerUtil.closeStateManager).
+func (n next) corrupted(t *lyingTask, s *inspect.MapStore, by cause, format string, args ...any) Start {
+	will := WillRestore
+	if n.eos {
+		will = WillWipe
+	}
+	return Start{Will: will, Records: n.full(t, s), Why: fmt.Sprintf(format, args...), cause: by, corrupts: true}
+}
+
+// noTopic is the start of a store whose topic does not exist.
+func (n next) noTopic(t *lyingTask, s *inspect.MapStore) Start {
+	topic := s.Offsets.Topic
+	switch {
+	case len(s.Offsets.List) == 0: // the name is what it would be: never logged, as far as can be told
+		return Start{Will: WillNothing, Why: "the cluster has no topic " + topic}
+	case sourced(t, topic):
+		return Start{Will: WillNothing, Why: "the cluster has no topic " + topic + ", of which an offset is stored"}
+	}
+	start := n.corrupted(t, s, byRange, "the cluster has no topic %s: it is made anew, and the stored offset lies beyond its end", topic)
+	start.Records = new(int64)
+	return start
+}
+
 // noOffset is the start of a store without an offset in a directory that is
 // not empty (PI/ProcessorStateManager.initializeStoreOffsets).
 func (n next) noOffset(t *lyingTask, s *inspect.MapStore, why string) Start {
 	if n.eos {
-		return Start{Will: WillWipe, Records: n.full(t, s), Why: why + ": exactly-once wipes the task", cause: byOffset}
+		return n.corrupted(t, s, byOffset, "%s, which exactly-once does not go on from", why)
 	}
 	return Start{Will: WillRestore, Records: n.full(t, s), Why: why, cause: byOffset}
 }
@@ -71,7 +99,14 @@ func (n next) absent(t *lyingTask, s *inspect.MapStore) Start {
 	p, _ := t.partition()
 	for _, o := range t.task.Others {
 		if o.Topic == topic && o.Partition == p && o.Offset != nil && *o.Offset >= 0 {
-			return Start{Will: WillResume, Why: "the store is not here, but .checkpoint says it is restored: it is taken for complete, and stays empty", cause: bySkipping}
+			start := Start{Will: WillResume, Why: "the store is not here, but .checkpoint says it is restored: it is taken for complete, and stays empty", cause: bySkipping}
+			if c := n.f.cluster; c != nil && c.ends[topic].err == nil {
+				if at, ok := c.ends[topic].at[p]; ok {
+					lag := n.span(t, s, p, *o.Offset+1, at.End)
+					start.Records = &lag
+				}
+			}
+			return start
 		}
 	}
 	return n.noOffset(t, s, "the store is not here, and has no offset")
@@ -85,9 +120,13 @@ func topicFor(t *lyingTask, s *inspect.MapStore) (string, bool) {
 // refused is why Kafka Streams of this version does not open the store, ""
 // when nothing speaks against it. Each of these ends the application (open
 // errors never wipe a task).
-func (n next) refused(s *inspect.MapStore) (why string, by cause) {
+func (n next) refused(t *lyingTask, s *inspect.MapStore) (why string, by cause) {
 	if broken := s.Broken(); len(broken) > 0 {
-		return broken[0].What, byFiles
+		why := broken[0].What
+		if n.eos && !t.global() && !streams.OffsetsInStore(n.v) {
+			why += ": the application fails once; exactly-once deletes the task's directory then, and the start after that replays it"
+		}
+		return why, byFiles
 	}
 	if s.Oldest == nil {
 		return s.OldestWhy, byVersion
@@ -120,6 +159,16 @@ func sourced(t *lyingTask, topic string) bool {
 	return topic != "" && !own && !t.global()
 }
 
+// span is how many offsets a restore of a partition reads. The last of a
+// changelog under exactly-once is the marker of a transaction.
+func (n next) span(t *lyingTask, s *inspect.MapStore, p int32, from, end int64) int64 {
+	read := n.limit(t, s, p, end) - from
+	if n.eos && !t.global() && !sourced(t, s.Offsets.Topic) {
+		read--
+	}
+	return max(0, read)
+}
+
 // limit is where the restore of a partition ends: a source topic's at the
 // offset that the group has committed, since the application processes what
 // follows again (PI/StoreChangelogReader).
@@ -144,7 +193,7 @@ func (n next) full(t *lyingTask, s *inspect.MapStore) *int64 {
 	own, one := t.partition()
 	for p, at := range e.at {
 		if !one || p == own {
-			total += max(0, n.limit(t, s, p, at.End)-at.Start)
+			total += n.span(t, s, p, at.Start, at.End)
 		}
 	}
 	return &total
