@@ -115,7 +115,7 @@ func renderFinding(w *tableWriter, x op.Finding) {
 		put("", e)
 	}
 	put("then: ", x.Consequence)
-	for _, d := range x.Remedy {
-		put("do:   ", d)
+	for _, d := range x.Remedy { // commands are for copying: never broken
+		w.line("  %10s do:   %s", "", printable(d))
 	}
 }

@@ -172,7 +172,7 @@ func subject(tasks []string) string {
 	if len(tasks) == 1 {
 		return tasks[0]
 	}
-	return fmt.Sprintf("%d stores of tasks", len(tasks))
+	return fmt.Sprintf("%d stores", len(tasks))
 }
 
 func (b *because) evidence(f *finding) *finding {

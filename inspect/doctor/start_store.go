@@ -232,8 +232,14 @@ func add(to *int64, n int64) {
 	}
 }
 
-// list names at most six of many.
+// list names at most six of many, stores as task/store.
 func list(names []string) string {
+	names = slices.Clone(names)
+	for i, n := range names {
+		if task, store, ok := strings.Cut(n, ", store "); ok {
+			names[i] = strings.TrimPrefix(task, "task ") + "/" + store
+		}
+	}
 	if len(names) > 6 {
 		return fmt.Sprintf("%s, … (%d)", strings.Join(names[:6], ", "), len(names))
 	}
