@@ -3,7 +3,6 @@ package topology
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // check says what is missing, settles contradictions, and puts the topology
@@ -33,7 +32,7 @@ func (p *parser) check(t *Topology) {
 	t.sortNames()
 	p.contradictions(t, places)
 	p.looseTopics(t)
-	t.sort()
+	t.arrange()
 }
 
 // place is a node and where it is.
@@ -114,6 +113,9 @@ func (p *parser) checkNumbers(t *Topology) {
 // contradictions compares both directions of the arrows, whose names are in
 // order. "-->" is right: what it says is in Prev afterwards.
 func (p *parser) contradictions(t *Topology, places map[string]place) {
+	if agree(t, places) {
+		return
+	}
 	for _, n := range t.All() {
 		for _, name := range n.Prev {
 			from := places[name].n
@@ -137,6 +139,27 @@ func (p *parser) contradictions(t *Topology, places map[string]place) {
 			to.Prev = append(to.Prev, n.Name)
 		}
 	}
+	for _, n := range t.All() {
+		n.Prev = set(n.Prev)
+	}
+}
+
+// agree says whether both directions of all arrows say the same, as they
+// mostly do.
+func agree(t *Topology, places map[string]place) bool {
+	prev := 0
+	for _, n := range t.All() {
+		prev += len(n.Prev)
+	}
+	for _, n := range t.All() {
+		prev -= len(n.Next)
+		for _, name := range n.Next {
+			if _, ok := slices.BinarySearch(places[name].n.Prev, n.Name); !ok {
+				return false
+			}
+		}
+	}
+	return prev == 0
 }
 
 func (p *parser) contradiction(line int, format string, args ...any) {
@@ -147,14 +170,14 @@ func (p *parser) contradiction(line int, format string, args ...any) {
 // sub-topology is missing. Only a name that Kafka Streams made is sure to be
 // internal.
 func (p *parser) looseTopics(t *Topology) {
-	uses := t.topicUse()
+	uses := t.topicUse(func(topic string) bool { return internalKind(topic) != "" })
 	for _, n := range t.All() {
 		for _, topic := range n.Topics {
 			what := "written but never read"
 			if n.Kind == Source {
 				what = "read but never written"
 			}
-			if u := uses[topic]; u.written && u.read || internalKind(topic) == "" {
+			if u := uses[topic]; u.written == u.read { // both, or not internal
 				continue
 			}
 			if _, generated := ParseGenerated(topic); generated {
@@ -197,24 +220,4 @@ func legal(s string) bool {
 		}
 	}
 	return true
-}
-
-// split cuts "a, b" into its names; nothing gives nil.
-func split(s string) []string {
-	return slices.DeleteFunc(splitAll(s), func(s string) bool { return s == "" })
-}
-
-// splitAll cuts "a, b,"; nothing gives nil, and what is missing is "".
-func splitAll(s string) []string {
-	s = strings.TrimSpace(s)
-	if s == "" {
-		return nil
-	}
-	out := make([]string, 0, strings.Count(s, ",")+1)
-	for more := true; more; {
-		var name string
-		name, s, more = strings.Cut(s, ",")
-		out = append(out, strings.TrimSpace(name))
-	}
-	return out
 }

@@ -31,10 +31,7 @@ const (
 	noneLine            // "Global Stores:", and the "none" below it
 )
 
-var nodeWords = [...]struct {
-	word string
-	kind NodeKind
-}{{"Source:", Source}, {"Processor:", Processor}, {"Sink:", Sink}, {"GlobalStore:", globalStore}}
+var nodeWords = [...]nodeWord{{"Source:", Source}, {"Processor:", Processor}, {"Sink:", Sink}, {"GlobalStore:", globalStore}}
 
 // globalStore is a source and its processor in Kafka 1.0, where they have no
 // number and come last.
@@ -45,7 +42,7 @@ const globalStore NodeKind = "global store"
 // anything.
 func recognise(s string) recognised {
 	bare := strings.TrimLeft(s, " \t")
-	if bare == "" || strings.IndexByte(decorations, bare[len(bare)-1]) >= 0 && strings.Trim(bare, decorations) == "" {
+	if bare == "" || !letter(bare[0]) && strings.IndexByte(decorations, bare[len(bare)-1]) >= 0 && strings.Trim(bare, decorations) == "" {
 		return recognised{kind: decoration}
 	}
 	if strings.HasPrefix(bare, "-->") || strings.HasPrefix(bare, "<--") {
@@ -71,19 +68,43 @@ func recognise(s string) recognised {
 
 const decorations = " \t*/`'\"|#;>+()-"
 
-// recogniseNode reads "Source: name (topics: [a, b])" and its kin in s, whose
-// first word is at bare.
-func recogniseNode(s string, bare int) (recognised, bool) {
-	at, word := -1, nodeWords[0]
+type nodeWord struct {
+	word string
+	kind NodeKind
+}
+
+// findNodeWord finds the word that begins a node: the first one of the line,
+// or one behind a prefix.
+func findNodeWord(s string, bare int) (int, nodeWord) {
 	for _, w := range nodeWords {
 		if strings.HasPrefix(s[bare:], w.word) {
-			at, word = bare, w
-			break
+			return bare, w
 		}
+	}
+	at, word := -1, nodeWords[0]
+	for _, w := range nodeWords {
 		if i := strings.Index(s, w.word); i >= 0 && (at < 0 || i < at) && atWord(s, i) && prefixed(s[:i]) {
 			at, word = i, w
 		}
 	}
+	return at, word
+}
+
+// opens is the word before the colon right behind a node's parenthesis; "" when
+// it is no node's.
+func opens(s string) string {
+	for _, what := range [...]string{"stores", "topic", "topics", "extractor class"} {
+		if rest, ok := strings.CutPrefix(s, what); ok && strings.HasPrefix(rest, ":") {
+			return what
+		}
+	}
+	return ""
+}
+
+// recogniseNode reads "Source: name (topics: [a, b])" and its kin in s, whose
+// first word is at bare.
+func recogniseNode(s string, bare int) (recognised, bool) {
+	at, word := findNodeWord(s, bare)
 	if at < 0 {
 		return recognised{}, false
 	}
@@ -93,9 +114,17 @@ func recogniseNode(s string, bare int) (recognised, bool) {
 		return r, false
 	}
 	open, end := -1, -1
-	for _, what := range [...]string{"stores", "topic", "topics", "extractor class"} {
-		if i, n := indexOpen(rest, what); i > 0 && (open < 0 || i < open) {
-			open, end, r.what = i, n, what
+	for from := 0; ; {
+		i := strings.IndexByte(rest[from:], '(')
+		if i < 0 {
+			break
+		}
+		from += i + 1
+		if what := opens(rest[from:]); what != "" {
+			if from > 1 {
+				open, end, r.what = from-1, from+len(what)+1, what
+			}
+			break
 		}
 	}
 	if open < 0 {

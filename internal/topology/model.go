@@ -153,14 +153,14 @@ func (t *Topology) Stores() []Store {
 		count += len(n.Stores)
 	}
 	out := make([]Store, 0, count)
+	at := make(map[string]int, count) // in the sub-topology that has the name last
 	for i := range t.Subtopologies {
 		s := &t.Subtopologies[i]
 		start := len(out)
-		at := map[string]int{}
 		for n := range s.Of(Processor) {
 			for _, name := range n.Stores {
 				k, ok := at[name]
-				if !ok {
+				if !ok || k < start {
 					k = len(out)
 					at[name] = k
 					out = append(out, Store{Name: name, Subtopology: s.ID, Global: s.Global, Line: n.Line})

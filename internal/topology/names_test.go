@@ -29,7 +29,7 @@ func TestParseGenerated(t *testing.T) {
 		if !ok || g != want.g || g.Operator() != want.op || g.Topic() != want.topic || g.String() != name {
 			t.Errorf("%s: %+v, %v, operator %q, topic %q, %s", name, g, ok, g.Operator(), g.Topic(), g)
 		}
-		if op, ok := OperatorOf(name); strings.Join(op.Calls, " ") != want.calls || ok != (want.calls != "") {
+		if op, ok := OperatorOf(name); op.Calls != want.calls || ok != (want.calls != "") {
 			t.Errorf("%s: %+v, %v", name, op, ok)
 		}
 	}

@@ -14,16 +14,16 @@ func (p *parser) add(number int, r recognised) {
 		// around a pattern.
 		value, list := unbracket(r.value)
 		if (list || r.tight) && legal(value) {
-			n.Topics = split(value)
+			n.Topics = p.split(value)
 		} else {
 			n.Pattern = value
 		}
 	case n.Kind == Processor && r.what == "stores":
 		value, _ := unbracket(r.value)
-		n.Stores = split(value)
+		n.Stores = p.split(value)
 	case n.Kind == Sink && r.what == "topic" && r.value == "null": // a dynamic sink, as brokers describe it
 	case n.Kind == Sink && r.what == "topic":
-		n.Topics = []string{r.value}
+		n.Topics = append(p.room(1), r.value)
 	case n.Kind == Sink && r.what == "extractor class":
 		n.Extractor = r.value
 	default:
@@ -38,6 +38,7 @@ func (p *parser) add(number int, r recognised) {
 		s.Nodes = slices.Grow(s.Nodes, max(1, len(s.Nodes))) // append alone copies large ones more often
 	}
 	s.Nodes = append(s.Nodes, n)
+	p.nodeRoom = s.Nodes[len(s.Nodes):]
 	p.node = &s.Nodes[len(s.Nodes)-1]
 	if r.arrows != "" {
 		p.edges(number, r.arrows)
@@ -54,13 +55,13 @@ func (p *parser) edges(number int, s string) {
 		} else {
 			s = ""
 		}
-		list := splitAll(names)
-		if len(list) == 0 || slices.Contains(list, "") {
-			p.cutOff(number, "%q names no node", strings.TrimSpace(arrow+names))
-			continue
-		}
-		if len(list) == 1 && list[0] == "none" {
-			list = nil
+		var list []string
+		if strings.TrimSpace(names) != "none" {
+			list = p.splitAll(names)
+			if len(list) == 0 || slices.Contains(list, "") {
+				p.cutOff(number, "%q names no node", strings.TrimSpace(arrow+names))
+				continue
+			}
 		}
 		if kind := p.node.Kind; len(list) > 0 && (kind == Sink && arrow == "-->" || kind == Source && arrow == "<--") {
 			p.cutOff(number, "%s %q has %q", kind, p.node.Name, strings.TrimSpace(arrow+names))
@@ -72,6 +73,37 @@ func (p *parser) edges(number int, s string) {
 			p.node.Prev, p.node.PrevLine, p.prev = join(p.node.Prev, list), number, true
 		}
 	}
+}
+
+// split cuts "a, b" into its names; nothing gives nil.
+func (p *parser) split(s string) []string {
+	return slices.DeleteFunc(p.splitAll(s), func(s string) bool { return s == "" })
+}
+
+// splitAll cuts "a, b,"; nothing gives nil, and what is missing is "".
+func (p *parser) splitAll(s string) []string {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return nil
+	}
+	out := p.room(strings.Count(s, ",") + 1)
+	for more := true; more; {
+		var name string
+		name, s, more = strings.Cut(s, ",")
+		out = append(out, strings.TrimSpace(name))
+	}
+	return out
+}
+
+// room is an empty list with room for n names: most lists have one, and there
+// are many.
+func (p *parser) room(n int) []string {
+	if n > len(p.nameRoom) {
+		p.nameRoom = make([]string, max(n, min(1<<10, 64+4*p.nodes)))
+	}
+	out := p.nameRoom[:0:n]
+	p.nameRoom = p.nameRoom[n:]
+	return out
 }
 
 // join is append that copies nothing the first time.

@@ -66,10 +66,12 @@ func ParseText(text string, o Options) (*Model, error) {
 			p.documents(docs)
 		}
 	} else {
+		p.nodeRoom = make([]Node, 0, nodesIn(text))
+		wrapped := wrapped(text)
 		for number := 1; text != ""; number++ {
 			var raw string
 			raw, text, _ = strings.Cut(text, "\n")
-			p.feed(number, raw)
+			p.feed(number, raw, wrapped)
 		}
 	}
 	return p.finish()
@@ -82,7 +84,7 @@ func parseLog(r io.Reader, o Options) (*Model, error) {
 	in.Buffer(make([]byte, 0, 64<<10), maxText)
 	number := 1
 	for ; in.Scan(); number++ {
-		p.feed(number, in.Text())
+		p.feed(number, in.Text(), true)
 	}
 	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return nil, op.Errorf(op.Usage, "line %d is longer than %d MiB: not a log", number, maxText>>20)
@@ -92,11 +94,18 @@ func parseLog(r io.Reader, o Options) (*Model, error) {
 	return p.finish()
 }
 
-// feed takes one line of the file: it may be wrapped in something.
-func (p *parser) feed(number int, raw string) {
+// nodesIn guesses how many nodes a text has: a node has a parenthesis.
+func nodesIn(text string) int { return min(strings.Count(text, "("), len(text)/64, 1<<16) }
+
+// feed takes one line of the file, which may be wrapped in something.
+func (p *parser) feed(number int, raw string, wrapped bool) {
 	raw = strings.TrimRight(raw, "\r")
 	if p.first == "" {
 		p.first = strings.TrimSpace(raw)
+	}
+	if !wrapped {
+		p.line(number, raw)
+		return
 	}
 	if docs := jsonLine(number, raw); docs != nil {
 		p.documents(docs)

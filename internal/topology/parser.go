@@ -37,6 +37,9 @@ type parser struct {
 	pending  []Problem // lines not understood since its last line; perhaps behind it
 	around   int       // those of them that were not kept
 
+	nodeRoom []Node   // for those of the next sub-topology
+	nameRoom []string // see room
+
 	results
 }
 
@@ -205,8 +208,18 @@ func (p *parser) subtopology(number int, r recognised) {
 
 func (p *parser) addSub(s Subtopology) {
 	t := p.topology()
+	if len(t.Subtopologies) > 0 {
+		p.endSub()
+	}
+	s.Nodes = p.nodeRoom
 	t.Subtopologies = append(t.Subtopologies, s)
 	p.node, p.globals = nil, false
+}
+
+// endSub leaves the room behind its nodes to those of the next one.
+func (p *parser) endSub() {
+	s := p.sub()
+	s.Nodes = slices.Clip(s.Nodes)
 }
 
 // start begins a topology, and with it mostly a print.
@@ -231,6 +244,7 @@ func (p *parser) endTopology() {
 		return
 	}
 	p.open, p.node = false, nil
+	p.endSub()
 	p.check(p.topology())
 }
 

@@ -2,7 +2,6 @@ package topology
 
 import (
 	"cmp"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -122,16 +121,26 @@ func (t *Topology) clone() *Topology {
 // order, by name.
 func (t *Topology) sort() {
 	t.sortNames()
+	t.arrange()
+}
+
+// arrange is sort but for lists of names.
+func (t *Topology) arrange() {
 	slices.SortStableFunc(t.Subtopologies, func(a, b Subtopology) int { return cmp.Compare(a.ID, b.ID) })
+	var z sizer
+	var order []int
 	for i := range t.Subtopologies {
 		s := &t.Subtopologies[i]
-		sizes := s.sizes()
-		order := make([]int, len(s.Nodes))
-		for j := range order {
-			order[j] = j
+		sizes := z.measure(s.Nodes)
+		order = order[:0]
+		for j := range s.Nodes {
+			order = append(order, j)
 		}
-		slices.SortStableFunc(order, func(a, b int) int {
-			return cmp.Or(cmp.Compare(sizes[b], sizes[a]), strings.Compare(s.Nodes[a].Name, s.Nodes[b].Name))
+		slices.SortFunc(order, func(a, b int) int { // no two have one name
+			if sizes[a] != sizes[b] {
+				return cmp.Compare(sizes[b], sizes[a])
+			}
+			return strings.Compare(s.Nodes[a].Name, s.Nodes[b].Name)
 		})
 		permute(s.Nodes, order)
 	}
@@ -159,53 +168,14 @@ func (t *Topology) sortNames() {
 
 // set sorts names, each once; none gives nil.
 func set(s []string) []string {
-	if len(s) == 0 {
+	switch len(s) {
+	case 0:
 		return nil
+	case 1:
+		return s
 	}
 	slices.Sort(s)
 	return slices.Compact(s)
-}
-
-// sizes is the size of every node's sub-tree: one, and that of each node it
-// points at. Only a damaged text has a cycle; what closes it counts as nothing.
-func (s *Subtopology) sizes() []int {
-	index := make(map[string]int, len(s.Nodes))
-	for i := range s.Nodes {
-		index[s.Nodes[i].Name] = i
-	}
-	const untouched, begun = 0, -1
-	sizes := make([]int, len(s.Nodes))
-	var open []int // nodes whose size is being found; not the call stack, as chains are long
-	for i := range s.Nodes {
-		open = append(open[:0], i)
-		for len(open) > 0 {
-			at := open[len(open)-1]
-			if sizes[at] > 0 {
-				open = open[:len(open)-1]
-				continue
-			}
-			first, waiting := sizes[at] == untouched, false
-			sizes[at] = begun
-			size := 1
-			for _, name := range s.Nodes[at].Next {
-				to, ok := index[name]
-				switch {
-				case !ok:
-				case sizes[to] == untouched && first:
-					open, waiting = append(open, to), true
-				case sizes[to] > 0 && size > math.MaxInt-sizes[to]:
-					size = math.MaxInt
-				case sizes[to] > 0:
-					size += sizes[to]
-				}
-			}
-			if !waiting {
-				sizes[at] = size
-				open = open[:len(open)-1]
-			}
-		}
-	}
-	return sizes
 }
 
 var (

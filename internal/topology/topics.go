@@ -121,6 +121,9 @@ func internalKind(topic string) TopicKind {
 	case strings.HasSuffix(topic, "-subscription-response-topic"):
 		return FKResponse
 	}
+	if !strings.HasSuffix(topic, "-topic") {
+		return ""
+	}
 	switch g, _ := ParseGenerated(topic); {
 	case g.Suffix != "-topic":
 	case g.Operator() == "KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION":
@@ -131,11 +134,14 @@ func internalKind(topic string) TopicKind {
 	return ""
 }
 
-// topicUse says which topics sinks write, and which sources read.
-func (t *Topology) topicUse() map[string]use {
-	out := make(map[string]use, t.Nodes()/2)
+// topicUse says which topics of a kind sinks write, and which sources read.
+func (t *Topology) topicUse(kind func(topic string) bool) map[string]use {
+	out := make(map[string]use, t.Nodes()/4)
 	for _, n := range t.All() {
 		for _, topic := range n.Topics {
+			if !kind(topic) {
+				continue
+			}
 			u := out[topic]
 			out[topic] = use{u.written || n.Kind == Sink, u.read || n.Kind == Source}
 		}
@@ -164,8 +170,11 @@ func (t *Topology) takeOffPrefix() {
 		return
 	}
 	bare := map[string]string{}
-	for topic, u := range t.topicUse() {
-		if !u.written || !u.read || internalKind(topic) == "" && internalKind(strings.TrimPrefix(topic, prefix)) == "" {
+	either := func(topic string) bool {
+		return internalKind(topic) != "" || internalKind(strings.TrimPrefix(topic, prefix)) != ""
+	}
+	for topic, u := range t.topicUse(either) {
+		if !u.written || !u.read {
 			continue
 		}
 		rest, ok := strings.CutPrefix(topic, prefix)

@@ -198,7 +198,17 @@ func fromUTF16(b []byte, order binary.ByteOrder) string {
 	return string(out)
 }
 
+// wrapped says whether unwrapLine or jsonLine may do something in a text.
+func wrapped(text string) bool {
+	return !ascii(text) || strings.IndexByte(text, '"') >= 0 || strings.IndexByte(text, 0x1b) >= 0 || strings.IndexByte(text, '&') >= 0
+}
+
 func ascii(s string) bool {
+	for ; len(s) >= 8; s = s[8:] { // one load: texts are long
+		if low, high := uint32(s[0])|uint32(s[1])<<8|uint32(s[2])<<16|uint32(s[3])<<24, uint32(s[4])|uint32(s[5])<<8|uint32(s[6])<<16|uint32(s[7])<<24; (low|high)&0x80808080 != 0 {
+			return false
+		}
+	}
 	for i := range len(s) {
 		if s[i] >= 0x80 {
 			return false
