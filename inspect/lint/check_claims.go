@@ -2,6 +2,7 @@ package lint
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ type claim struct {
 	subject  string // the store, or the topic
 	line     int
 	existing bool // of the cluster, not of a topology
+	again    bool // of one of those: a topology has it
 }
 
 func (c claim) internal() bool { return c.kind != kindTopic }
@@ -34,11 +36,9 @@ func (c claim) String() string {
 
 func (v *view) claims() []claim {
 	out := make([]claim, 0, len(v.stores)+len(v.topics))
-	seen := make(map[string]bool, len(v.stores))
 	for _, s := range v.stores {
-		if !s.Global && !seen[s.Name] && !v.restoredFromSource(s.Name) {
-			seen[s.Name] = true
-			out = append(out, claim{v: v, topic: v.changelog(s.Name), kind: kindChangelog, subject: s.Name, line: s.Line})
+		if !s.Global && (s.first == nil || s == v.storeOf(s.Name)) && !v.restoredFromSource(s) {
+			out = append(out, claim{v: v, topic: s.changelog, kind: kindChangelog, subject: s.Name, line: s.Line})
 		}
 	}
 	for _, f := range v.topics {
@@ -58,9 +58,8 @@ func (r *run) checkClaims() {
 		r.checkWriters(v)
 		all = append(all, claims...)
 	}
-	same := sameTopic(all)
+	same := sameTopic(all, r.checkMetrics(all))
 	r.checkSame(all, same)
-	r.checkMetrics(all)
 	r.checkForeign(all, same)
 	r.checkPrefixes()
 }
@@ -165,24 +164,15 @@ func (r *run) checkSame(all []claim, same map[string][]claim) {
 }
 
 // sameTopic are the claims on topics that have more than one, of those whose
-// name is known.
-func sameTopic(all []claim) map[string][]claim {
-	first := make(map[string]int, len(all))
+// name is known; near are those that something else is called like.
+func sameTopic(all []claim, near map[string]bool) map[string][]claim {
 	out := map[string][]claim{}
-	for i, c := range all {
-		if c.v.id == "" && c.internal() {
-			continue
-		}
-		at, again := first[c.topic]
-		switch {
-		case !again:
-			first[c.topic] = i
-		case out[c.topic] == nil:
-			out[c.topic] = []claim{all[at], c}
-		default:
+	for _, c := range all {
+		if (c.v.id != "" || !c.internal()) && near[unified(c.topic)] {
 			out[c.topic] = append(out[c.topic], c)
 		}
 	}
+	maps.DeleteFunc(out, func(_ string, of []claim) bool { return len(of) < 2 })
 	return out
 }
 
@@ -191,10 +181,14 @@ func before(a, b *view) bool {
 	return cmp.Or(strings.Compare(a.group(), b.group()), strings.Compare(a.t.Name, b.t.Name)) < 0
 }
 
-// checkMetrics is C2: names that are equal when '.' is '_'
+// unified is a topic as metrics call it: names that are equal then clash
 // (org.apache.kafka.common.internals.Topic.unifyCollisionChars).
-func (r *run) checkMetrics(all []claim) {
-	unified := func(s string) string { return strings.ReplaceAll(s, ".", "_") }
+func unified(topic string) string { return strings.ReplaceAll(topic, ".", "_") }
+
+// checkMetrics is C2: names that are equal when unified. What it returns are
+// those that the call has more than once.
+func (r *run) checkMetrics(all []claim) (near map[string]bool) {
+	near = map[string]bool{}
 	first := make(map[string]*claim, len(all))
 	if r.o.Facts != nil {
 		for name := range r.o.Facts.Topics {
@@ -208,6 +202,12 @@ func (r *run) checkMetrics(all []claim) {
 			k = c.v.in.File + "\x00" + c.v.t.Name + "\x00" + k
 		}
 		o := first[k]
+		if o != nil && (!o.existing || o.again) {
+			near[unified(c.topic)] = true
+		}
+		if o != nil {
+			o.again = true
+		}
 		switch {
 		case o == nil:
 			first[k] = c
@@ -220,6 +220,7 @@ func (r *run) checkMetrics(all []claim) {
 				with(o.v, o.line, o.subject)
 		}
 	}
+	return near
 }
 
 // checkForeign is C5 for topics that look internal to an application that is

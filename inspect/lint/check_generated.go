@@ -28,7 +28,7 @@ func (r *run) generatedName(v *view, c *cause, it item) {
 	case it.kind == kindStore && it.global:
 		f.Severity = Warning
 		f.Message += ": a global store has no changelog, but directories and queries go by the name"
-	case it.kind == kindStore && v.restoredFromSource(it.name):
+	case it.kind == kindStore && v.restoredFromSource(v.storeOf(it.name)):
 		f.Severity = Warning
 		f.Message += ": its changelog is the source topic, but directories and queries go by the name"
 	case it.kind == kindStore:
@@ -55,9 +55,8 @@ func (r *run) generatedName(v *view, c *cause, it item) {
 
 // restoredFromSource says whether the store is a table's on its source topic,
 // with the optimisation on.
-func (v *view) restoredFromSource(name string) bool {
-	s := v.storeOf(name)
-	return s != nil && s.source != "" && v.config().optimized() == "all"
+func (v *view) restoredFromSource(s *store) bool {
+	return s.source != "" && v.config().optimized() == "all"
 }
 
 // shifts is N4: what naming one of several generated names does to the rest.

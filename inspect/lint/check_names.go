@@ -19,14 +19,14 @@ func (r *run) checkNames() {
 			weak[c] = c.weakNames()
 		}
 		r.checkNumbers(v)
-		done := map[string]bool{}
 		for _, s := range v.stores {
 			r.checkReserved(v, s)
-			r.checkOperator(v, kindStore, s.Name, s.Line)
-			if !s.generated && !done[s.Name] {
+			if s.made {
+				r.checkOperator(v, kindStore, s.Name, s.Line)
+			}
+			if !s.generated && s.first == nil {
 				r.checkWords(v, weak[c], kindStore, s.Name, givenName(s.name, s.Name), s.Line)
 			}
-			done[s.Name] = true
 		}
 		for _, f := range v.topics {
 			name, ok := strings.CutSuffix(f.name, repartitionSuffix)
@@ -34,7 +34,7 @@ func (r *run) checkNames() {
 			case !f.internal():
 			case f.generated:
 				r.checkOperator(v, f.kind, f.name, f.line)
-			case ok && !done[name]: // else the store's, which was looked at
+			case ok && v.storeOf(name) == nil: // else the store's, which was looked at
 				r.checkWords(v, weak[c], f.kind, f.name, givenName(topology.StoreName{}, name), f.line)
 			}
 		}
@@ -68,8 +68,12 @@ func (r *run) checkWords(v *view, weak []*regexp.Regexp, kind, subject, given st
 
 // checkCase is C9: stores of an application, and application ids.
 func (r *run) checkCase() {
-	stores := map[string]*store{}
-	in := map[string]*view{}
+	type other struct {
+		s *store
+		v *view
+	}
+	type key struct{ group, topology string }
+	stores := map[key]map[string]other{}
 	ids := map[string]*view{}
 	for _, v := range r.views {
 		if v.id != "" {
@@ -80,12 +84,16 @@ func (r *run) checkCase() {
 				ids[k] = v
 			}
 		}
+		k := key{v.group(), v.t.Name}
+		if stores[k] == nil {
+			stores[k] = make(map[string]other, len(v.stores))
+		}
 		for _, s := range v.stores {
-			k := v.group() + "\x00" + v.t.Name + "\x00" + strings.ToLower(s.Name)
-			if o := stores[k]; o != nil && o.Name != s.Name {
-				r.report(v, "C9", s.Line, kindStore, s.Name, "stores %s and %s differ only in case: one directory on macOS and Windows", s.Name, o.Name).with(in[k], o.Line, o.Name)
-			} else if o == nil {
-				stores[k], in[k] = s, v
+			lower := strings.ToLower(s.Name)
+			if o, again := stores[k][lower]; again && o.s.Name != s.Name {
+				r.report(v, "C9", s.Line, kindStore, s.Name, "stores %s and %s differ only in case: one directory on macOS and Windows", s.Name, o.s.Name).with(o.v, o.s.Line, o.s.Name)
+			} else if !again {
+				stores[k][lower] = other{s, v}
 			}
 		}
 	}

@@ -148,11 +148,11 @@ func (r *run) coPartitions(v *view, s *topology.Subtopology) {
 
 // changelogPartitions is P2 (PI/InternalTopicManager.makeReady).
 func (r *run) changelogPartitions(v *view, s *store) {
-	t, ok := r.o.Facts.Topics[v.changelog(s.Name)]
+	t, ok := r.o.Facts.Topics[s.changelog]
 	n, widest, known := r.tasks(v, v.subOf(s.Processors[0]))
 	if ok && known && t.Partitions != n {
 		r.report(v, "P2", s.Line, kindStore, s.Name, "changelog %s has %d partitions, sub-topology %d has %d tasks (topic %s has %d partitions)",
-			v.changelog(s.Name), t.Partitions, s.Subtopology, n, widest, n)
+			s.changelog, t.Partitions, s.Subtopology, n, widest, n)
 	}
 }
 
@@ -160,7 +160,7 @@ func (r *run) changelogPartitions(v *view, s *store) {
 // loses rows of a key-value store. The store of a stream-stream join has
 // "delete" alone, other windows "compact,delete".
 func (r *run) changelogPolicy(v *view, s *store) {
-	policy := r.o.Facts.Topics[v.changelog(s.Name)].Config["cleanup.policy"]
+	policy := r.o.Facts.Topics[s.changelog].Config["cleanup.policy"]
 	windowed, why, ok := v.windowed(s)
 	if policy == "" || !ok {
 		return

@@ -22,7 +22,7 @@ func (r *run) checkTables() {
 				r.report(v, "T3", s.Line, kindStore, s.Name, "store %s has no changelog of its own: with the optimisation it is restored from topic %s", s.Name, topic)
 				r.compacted(v, s, topic, "store "+s.Name)
 			default:
-				r.report(v, "T3", s.Line, kindStore, s.Name, "the changelog of store %s is topic %s with topology.optimization, %s without", s.Name, topic, v.changelog(s.Name))
+				r.report(v, "T3", s.Line, kindStore, s.Name, "the changelog of store %s is topic %s with topology.optimization, %s without", s.Name, topic, s.changelog)
 			}
 		}
 	}

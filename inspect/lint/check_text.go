@@ -40,11 +40,9 @@ func (r *run) checkDuplicates() {
 	type key struct{ group, topology string }
 	first := map[key]*view{}
 	for _, v := range r.views {
-		seen := map[string]*store{}
 		for _, s := range v.stores {
-			old, again := seen[s.Name]
-			if !again {
-				seen[s.Name] = s
+			old := s.first
+			if old == nil {
 				continue
 			}
 			r.report(v, "C1", s.Line, kindStore, s.Name, "store %s of %s is also in %s, line %d: two stores of one name",

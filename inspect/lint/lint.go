@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -37,24 +38,40 @@ func Lint(ctx context.Context, o Options) (*Result, error) {
 		}
 	}
 	res := &Result{}
-	for _, check := range []func(*run){
-		(*run).checkText, (*run).checkDuplicates, (*run).checkClaims, (*run).checkNames, (*run).checkGenerated, (*run).checkTraps,
-		(*run).checkShape, (*run).checkTables, (*run).checkPartitions, (*run).checkSamples, (*run).checkState,
-	} {
-		check(r)
-		if err := ctx.Err(); err != nil {
-			return nil, err
+	r.check(func() {
+		for _, v := range r.views {
+			if l, ok := v.fixList(); ok {
+				res.Fixes = append(res.Fixes, l)
+			}
 		}
+		res.Applications = r.applications()
+		res.Unchecked = r.unchecked()
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	for _, v := range r.views {
-		if l, ok := v.fixList(); ok {
-			res.Fixes = append(res.Fixes, l)
-		}
-	}
-	res.Applications = r.applications()
-	res.Unchecked = r.unchecked()
 	r.settle(res)
 	return res, nil
+}
+
+// check runs all checks, and what else is to be done, side by side: none of
+// them changes what another one reads.
+func (r *run) check(other func()) {
+	checks := [...]func(*run){
+		(*run).checkText, (*run).checkDuplicates, (*run).checkClaims, (*run).checkNames, (*run).checkGenerated, (*run).checkTraps,
+		(*run).checkShape, (*run).checkTables, (*run).checkPartitions, (*run).checkSamples, (*run).checkState,
+	}
+	var parts [len(checks)]run
+	var wg sync.WaitGroup
+	for i, check := range checks {
+		parts[i] = run{o: r.o, views: r.views, rules: r.rules}
+		wg.Go(func() { check(&parts[i]) })
+	}
+	other()
+	wg.Wait()
+	for i := range parts {
+		r.findings = append(r.findings, parts[i].findings...)
+	}
 }
 
 // run is one call of Lint.
@@ -108,8 +125,10 @@ func (r *run) settle(res *Result) {
 		}
 		kept = append(kept, f)
 	}
-	kept = append(kept, r.uselessIgnores(used, seen)...)
-	slices.SortStableFunc(kept, compareFindings)
+	if useless := r.uselessIgnores(used, seen); len(useless) > 0 {
+		kept = append(kept, useless...)
+		slices.SortStableFunc(kept, compareFindings)
+	}
 	r.applyBaseline(res, kept)
 	for _, f := range res.Findings {
 		switch f.Severity {
@@ -125,6 +144,9 @@ func (r *run) settle(res *Result) {
 }
 
 func compareFindings(a, b Finding) int {
+	if a.File == b.File && a.Line != b.Line { // mostly
+		return cmp.Compare(a.Line, b.Line)
+	}
 	return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), compareIDs(a.Rule, b.Rule), strings.Compare(a.Subject, b.Subject))
 }
 
@@ -265,8 +287,8 @@ func (r *run) applications() []Application {
 					continue
 				}
 				a.Stores = append(a.Stores, s.Name)
-				if !v.restoredFromSource(s.Name) {
-					a.Changelogs = append(a.Changelogs, v.changelog(s.Name))
+				if !v.restoredFromSource(s) {
+					a.Changelogs = append(a.Changelogs, s.changelog)
 				}
 			}
 			for _, f := range v.topics {

@@ -20,8 +20,8 @@ const (
 type view struct {
 	in     *Input
 	t      *topology.Topology
-	id     string // application id; "" when nobody told it
-	stores []*store
+	id     string            // application id; "" when nobody told it
+	stores []*store          // by sub-topology, then name
 	byName map[string]*store // a local one, if there are two
 	topics []*flow           // by the line that has them first
 	flows  map[string]*flow
@@ -35,9 +35,12 @@ type view struct {
 type store struct {
 	topology.Store
 	gen       generated
+	made      bool // it looks generated
 	generated bool
 	name      topology.StoreName
 	source    string // of table(topic): with the optimisation its changelog
+	changelog string // the topic, without the application when nobody told it
+	first     *store // of that name, if another came before
 }
 
 // flow is a topic of the topology, as the text has it.
@@ -56,7 +59,7 @@ func (f *flow) internal() bool { return f.kind != kindTopic }
 
 func newView(in *Input, t *topology.Topology) *view {
 	nodes := t.Nodes()
-	v := &view{in: in, t: t, id: cmp.Or(in.AppID, t.ApplicationID), byName: map[string]*store{},
+	v := &view{in: in, t: t, id: cmp.Or(in.AppID, t.ApplicationID),
 		flows: make(map[string]*flow, nodes/4), index: make(map[string]*topology.Node, nodes)}
 	touch := func(name string, line int) *flow {
 		f := v.flows[name]
@@ -90,16 +93,29 @@ func newView(in *Input, t *topology.Topology) *view {
 			f.kind = kindRepartition
 		}
 	}
-	slices.SortFunc(v.topics, func(a, b *flow) int { return cmp.Or(cmp.Compare(a.line, b.line), strings.Compare(a.name, b.name)) })
+	slices.SortFunc(v.topics, func(a, b *flow) int {
+		if a.line != b.line {
+			return cmp.Compare(a.line, b.line)
+		}
+		return strings.Compare(a.name, b.name)
+	})
 	sources := t.SourceTables()
-	for _, s := range t.Stores() {
-		st := &store{Store: s}
-		st.gen, _ = parseGenerated(s.Name)
+	all := t.Stores()
+	stores := make([]store, len(all))
+	v.stores, v.byName = make([]*store, len(all)), make(map[string]*store, len(all))
+	for i, s := range all {
+		st := &stores[i]
+		st.Store = s
+		st.gen, st.made = parseGenerated(s.Name)
 		st.name = topology.ParseStoreName(s.Name, s.Processors)
-		st.generated, st.source = st.name.Generated, sources[s.Name]
-		v.stores = append(v.stores, st)
-		if old := v.byName[s.Name]; old == nil || old.Global {
+		st.generated, st.source, st.changelog = st.name.Generated, sources[s.Name], v.changelog(s.Name)
+		v.stores[i] = st
+		old := v.byName[s.Name]
+		if old == nil || old.Global {
 			v.byName[s.Name] = st
+		}
+		if old != nil {
+			st.first = cmp.Or(old.first, old)
 		}
 	}
 	v.causes = v.findCauses()
@@ -166,7 +182,7 @@ func (v *view) appName() string {
 // storeOf finds a store by name, a local one first.
 func (v *view) storeOf(name string) *store { return v.byName[name] }
 
-// subOf is the sub-topology of a node.
+// subOf is the sub-topology of a node; checkPartitions asks, and nothing beside it.
 func (v *view) subOf(node string) *topology.Subtopology {
 	if v.subs == nil { // only what asks a cluster needs them
 		v.subs = make(map[string]*topology.Subtopology, len(v.index))

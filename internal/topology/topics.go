@@ -57,9 +57,9 @@ func (t *Topology) InternalTopics(appID string) []InternalTopic {
 // Between are the internal topics between sub-topologies: all but changelogs.
 func (t *Topology) Between(appID string) []InternalTopic {
 	var out []InternalTopic
-	written := make(map[string]int, t.Nodes()/4)
+	written := make(map[string]int, t.Nodes()/8)
 	for _, n := range t.All() {
-		if n.Kind == Sink && len(n.Topics) > 0 {
+		if n.Kind == Sink && len(n.Topics) > 0 && internalKind(n.Topics[0]) != "" {
 			written[n.Topics[0]] = n.Line
 		}
 	}
@@ -72,9 +72,12 @@ func (t *Topology) Between(appID string) []InternalTopic {
 			continue
 		}
 		for _, topic := range n.Topics {
-			line, ok := written[topic]
 			kind := internalKind(topic)
-			if !ok || kind == "" {
+			if kind == "" {
+				continue
+			}
+			line, ok := written[topic]
+			if !ok {
 				continue
 			}
 			delete(written, topic)
