@@ -1,14 +1,12 @@
 package cmd
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 
 	"sstool/internal/op"
 )
@@ -24,14 +22,10 @@ func newDocs(a *app) *cobra.Command {
 		Args:        cobra.ExactArgs(1),
 	}
 	cmd.RunE = a.run(func(_ *cobra.Command, args []string) error {
-		pages, err := reference()
-		if err != nil {
-			return err
-		}
 		if err := os.MkdirAll(args[0], 0o755); err != nil {
 			return op.Errorf(op.Failed, "write reference: %w", err)
 		}
-		for name, text := range pages {
+		for name, text := range reference() {
 			if err := os.WriteFile(filepath.Join(args[0], name), text, 0o644); err != nil {
 				return op.Errorf(op.Failed, "write reference: %w", err)
 			}
@@ -43,44 +37,32 @@ func newDocs(a *app) *cobra.Command {
 
 // reference is the command reference, by file name. It comes from a tree of its
 // own, so that terminal and environment leave no trace in it.
-func reference() (map[string][]byte, error) {
+func reference() map[string][]byte {
 	root := newRoot(&app{io: IO{}})
+	root.InitDefaultHelpCmd() // else Execute adds it
+	showEnv(root)
 	pages := map[string][]byte{}
-	var walk func(c *cobra.Command) error
-	walk = func(c *cobra.Command) error {
-		c.DisableAutoGenTag = true
-		if c.HasParent() { // cobra would give every parent a help command of its own
-			c.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true})
-		}
-		var b bytes.Buffer
-		if err := doc.GenMarkdown(c, &b); err != nil {
-			return op.Errorf(op.Failed, "write reference of %s: %w", c.CommandPath(), err)
-		}
-		text := bySection(c, b.String())
-		pages[strings.ReplaceAll(c.CommandPath(), " ", "_")+".md"] = []byte(text)
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		pages[pageOf(c)] = []byte(page(c))
 		for _, sub := range c.Commands() {
 			if !sub.Hidden {
-				if err := walk(sub); err != nil {
-					return err
-				}
+				walk(sub)
 			}
 		}
-		return nil
 	}
-	return pages, walk(root)
+	walk(root)
+	return pages
 }
 
-// bySection replaces cobra's flat lists of flags by the sections of the help,
-// and adds the exit codes.
-func bySection(c *cobra.Command, page string) string {
-	const own, see = "### Options\n", "### SEE ALSO"
-	head, rest, ok := strings.Cut(page, own)
-	if !ok {
-		head, rest, _ = strings.Cut(page, see)
-		rest = see + rest
-	}
+// pageOf is the file of a command's page.
+func pageOf(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "_") + ".md" }
+
+// page is a command in Markdown: what its help says, and its neighbours.
+func page(c *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString(head)
+	fmt.Fprintf(&b, "## %s\n\n%s\n\n### Synopsis\n\n%s\n\n```\n%s\n```\n\n", c.CommandPath(), c.Short, c.Long, c.UseLine())
+	fmt.Fprintf(&b, "### Examples\n\n```\n%s\n```\n\n", c.Example)
 	for _, s := range sections(c) {
 		fmt.Fprintf(&b, "### %s\n\n```\n%s```\n\n", s.name, s.flags.FlagUsagesWrapped(110))
 	}
@@ -91,8 +73,15 @@ func bySection(c *cobra.Command, page string) string {
 		}
 		b.WriteString("\n")
 	}
-	if at := strings.Index(rest, see); at >= 0 {
-		b.WriteString(rest[at:])
+	b.WriteString("### SEE ALSO\n\n")
+	see := func(c *cobra.Command) { fmt.Fprintf(&b, "* [%s](%s)\t - %s\n", c.CommandPath(), pageOf(c), c.Short) }
+	if c.HasParent() {
+		see(c.Parent())
 	}
-	return strings.TrimRight(b.String(), "\n") + "\n"
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			see(sub)
+		}
+	}
+	return b.String()
 }

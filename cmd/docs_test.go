@@ -16,10 +16,7 @@ import (
 // UPDATE_GOLDEN=1 (make golden) rewrites it.
 func TestReferenceIsCurrent(t *testing.T) {
 	dir := filepath.Join("..", "docs", "reference")
-	pages, err := reference()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := reference()
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"sstool/inspect"
 	"sstool/inspect/lint"
@@ -42,7 +43,7 @@ func (a *app) lintFacts(ctx context.Context, f *lintFlags, client *kafka.Client,
 }
 
 // describedTopic is a topic's line of kafka-topics.sh --describe.
-var describedTopic = regexp.MustCompile(`^\s*Topic:\s*(\S+)\s.*PartitionCount:\s*(\d+)`)
+var describedTopic = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*Topic:\s*(\S+)\s.*PartitionCount:\s*(\d+)`) })
 
 // readPartitions reads lines "TOPIC PARTITIONS", also with ":", "," or "=" in
 // between, or what kafka-topics.sh --describe prints.
@@ -57,7 +58,7 @@ func readPartitions(path string) (*lint.Facts, error) {
 	described := false
 	for line := 1; in.Scan(); line++ {
 		text, _, _ := strings.Cut(in.Text(), "#")
-		if m := describedTopic.FindStringSubmatch(text); m != nil {
+		if m := describedTopic().FindStringSubmatch(text); m != nil {
 			n, _ := strconv.Atoi(m[2])
 			facts.Topics[m[1]], described = lint.Topic{Partitions: n}, true
 			continue

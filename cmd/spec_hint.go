@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sstool/internal/op"
@@ -13,8 +14,10 @@ import (
 )
 
 var (
-	hintedStore = regexp.MustCompile(`\bstore "([^"]+)"`)
-	hintedFlag  = regexp.MustCompile(`^--(kind|subtopology|retention|segment-interval|history-retention)( \S+)?`)
+	hintedStore = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bstore "([^"]+)"`) })
+	hintedFlag  = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^--(kind|subtopology|retention|segment-interval|history-retention)( \S+)?`)
+	})
 )
 
 // specHint turns next steps that name a flag which describes a store into what
@@ -24,7 +27,7 @@ func (f *restoreFlags) specHint(err error) error {
 		return err
 	}
 	store := "that store"
-	if m := hintedStore.FindStringSubmatch(err.Error()); m != nil {
+	if m := hintedStore().FindStringSubmatch(err.Error()); m != nil {
 		store = "store " + m[1]
 	}
 	tries := op.Tries(err)
@@ -43,7 +46,7 @@ func inSpec(try, where string) string {
 	if rest, ok := strings.CutPrefix(try, "`global: copy` in the spec (or --global-copy)"); ok {
 		return "write `global: copy` " + where + rest
 	}
-	m := hintedFlag.FindStringSubmatch(try)
+	m := hintedFlag().FindStringSubmatch(try)
 	if m == nil {
 		return strings.NewReplacer("check --kind", "check kind "+where, "that --kind", "that kind "+where).Replace(try)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -131,7 +132,7 @@ func parseDuration(s string) (time.Duration, error) {
 	if rest != "" {
 		var err error
 		d, err = time.ParseDuration(rest)
-		if err != nil && goDuration.MatchString(rest) {
+		if err != nil && goDuration().MatchString(rest) {
 			return 0, long
 		}
 		if err != nil || d < 0 || strings.HasPrefix(rest, "-") {
@@ -146,7 +147,7 @@ func parseDuration(s string) (time.Duration, error) {
 }
 
 // goDuration is the form of a duration; what has it and is refused is too long.
-var goDuration = regexp.MustCompile(`^([0-9]+\.?[0-9]*(ns|us|µs|ms|s|m|h))+$`)
+var goDuration = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]+\.?[0-9]*(ns|us|µs|ms|s|m|h))+$`) })
 
 // partitionsValue is a flag that holds a set of partitions: 0,2-5.
 type partitionsValue []int32

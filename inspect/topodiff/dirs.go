@@ -10,6 +10,10 @@ type Dir struct {
 // directories tells, of each store, the directories that the new version does
 // not open any more: it has no store of that name in that sub-topology.
 func (d *differ) directories() {
+	of := map[string][]Dir{}
+	for _, dir := range d.o.Dirs {
+		of[dir.Store] = append(of[dir.Store], dir)
+	}
 	for i := range d.r.Stores {
 		it := &d.r.Stores[i]
 		if it.Old == nil {
@@ -19,8 +23,8 @@ func (d *differ) directories() {
 		if !it.Old.Global {
 			sub = *it.Old.Subtopology
 		}
-		for _, dir := range d.o.Dirs {
-			if dir.Store == it.Old.Name && dir.Subtopology == sub && (prefix{dir.App, dir.Topology}) == d.oldNames && !d.opens(dir) {
+		for _, dir := range of[it.Old.Name] {
+			if dir.Subtopology == sub && (prefix{dir.App, dir.Topology}) == d.oldNames && !d.opens(dir) {
 				it.Directories = append(it.Directories, dir.Path)
 			}
 		}

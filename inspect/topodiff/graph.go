@@ -1,10 +1,6 @@
 package topodiff
 
-import (
-	"slices"
-
-	"sstool/internal/topology"
-)
+import "sstool/internal/topology"
 
 // kind is what a vertex stands for.
 type kind uint8
@@ -56,13 +52,11 @@ type graph struct {
 	tables map[string]string // of the store of a table that is read, its topic
 
 	names map[nameKey][]int32
-	from  map[int32][]string // see origins
-	seen  []int32            // see reach
-	walk  int32
+	reached
 }
 
 func newGraph(t *topology.Topology) *graph {
-	g := &graph{t: t, names: map[nameKey][]int32{}, from: map[int32][]string{}}
+	g := &graph{t: t, names: map[nameKey][]int32{}, reached: reached{from: map[int32][]string{}}}
 	nodes := map[string]int32{}
 	for s, n := range t.All() {
 		i := g.add(vertex{kind: kindOf(n.Kind), name: n.Name, sub: s.ID, line: n.Line, global: s.Global})
@@ -218,70 +212,3 @@ func (g *graph) sort() {
 
 // flows says whether records pass through the vertex.
 func (g *graph) flows(i int32) bool { return g.v[i].kind != external && g.v[i].kind != store }
-
-// upstream are the topics of others that records on their way to any of the
-// vertices come from, sorted.
-func (g *graph) upstream(from []int32) []string {
-	return g.reach(from, func(v *vertex) []int32 { return v.in })
-}
-
-// downstream are the topics of others that records get to from any of the
-// vertices, sorted.
-func (g *graph) downstream(from []int32) []string {
-	return g.reach(from, func(v *vertex) []int32 { return v.out })
-}
-
-func (g *graph) reach(from []int32, next func(*vertex) []int32) []string {
-	if g.seen == nil {
-		g.seen = make([]int32, len(g.v))
-	}
-	g.walk++
-	var out []string
-	todo := slices.Clone(from)
-	for len(todo) > 0 {
-		i := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, j := range next(&g.v[i]) {
-			if g.seen[j] == g.walk {
-				continue
-			}
-			g.seen[j] = g.walk
-			if g.v[j].kind == external {
-				out = append(out, g.v[j].name)
-			} else {
-				todo = append(todo, j)
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// origins are the topics of others that fill a store or an internal topic.
-func (g *graph) origins(i int32) []string {
-	out, ok := g.from[i]
-	if !ok {
-		out = g.upstream(g.writers(i))
-		g.from[i] = out
-	}
-	return out
-}
-
-// writers are the processors that fill a store, as far as names tell which only
-// read it; of other vertices, the vertex itself.
-func (g *graph) writers(i int32) []int32 {
-	v := &g.v[i]
-	if v.kind != store {
-		return []int32{i}
-	}
-	var out []int32
-	for _, p := range v.stores {
-		if !readsOnly(g.v[p].role) && !joins(g.v[p].name) {
-			out = append(out, p)
-		}
-	}
-	if len(out) == 0 {
-		return v.stores
-	}
-	return out
-}

@@ -181,7 +181,7 @@ func (m *matcher) commonTopic(a, b []int32) bool {
 // the other, too, or none leads to either.
 func (m *matcher) commonOrigin(o, n int32) bool {
 	a, b := m.old.origins(o), m.new.origins(n)
-	return len(a) == 0 && len(b) == 0 || slices.ContainsFunc(a, func(t string) bool { return slices.Contains(b, t) })
+	return len(a) == 0 && len(b) == 0 || overlap(a, b) > 0
 }
 
 // alike pairs vertices of which several look the same, in the order of their

@@ -3,6 +3,7 @@ package topodiff
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // maxComparisons bounds the work on what neither names nor structure tell.
@@ -79,9 +80,14 @@ func (g *graph) places(of []int32) []surroundings {
 // overlap is how much two sorted sets have in common, 0 to 1.
 func overlap(a, b []string) float64 {
 	both := 0
-	for _, s := range a {
-		if _, ok := slices.BinarySearch(b, s); ok {
-			both++
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch c := strings.Compare(a[i], b[j]); {
+		case c < 0:
+			i++
+		case c > 0:
+			j++
+		default:
+			i, j, both = i+1, j+1, both+1
 		}
 	}
 	if both == 0 {

@@ -32,21 +32,25 @@ func (d *differ) items(to []Item, of kind, fate func(int32) Item, takesOver func
 			to = append(to, it)
 		}
 	}
-	slices.SortStableFunc(to, func(a, b Item) int { return cmp.Compare(a.order(), b.order()) })
+	slices.SortStableFunc(to, compareItems)
 	return to
 }
 
-// order sorts items: as they are in the old version, what is added last.
-func (i *Item) order() string {
-	in, rank := i.Old, 0
-	if in == nil {
-		in, rank = i.New, 1
+// compareItems orders items as they are in the old version; what is added comes
+// last.
+func compareItems(a, b Item) int {
+	place := func(i *Item) (in *Instance, rank, sub int) {
+		if in = i.Old; in == nil {
+			in, rank = i.New, 1
+		}
+		if in.Subtopology != nil {
+			sub = *in.Subtopology
+		}
+		return in, rank, sub
 	}
-	sub := 0
-	if in.Subtopology != nil {
-		sub = *in.Subtopology
-	}
-	return fmt.Sprintf("%d %09d %s", rank, sub, in.Name)
+	x, rankA, subA := place(&a)
+	y, rankB, subB := place(&b)
+	return cmp.Or(cmp.Compare(rankA, rankB), cmp.Compare(subA, subB), strings.Compare(x.Name, y.Name))
 }
 
 // oldStore is a store of the old version with what became of it.

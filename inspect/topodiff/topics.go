@@ -93,10 +93,8 @@ func (d *differ) newReaders(v, w *vertex) []string {
 // in between.
 func (g *graph) fedBy(node int32, topic *vertex) bool {
 	seen := map[int32]bool{}
-	todo := []int32{node}
-	for len(todo) > 0 {
-		i := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+	for todo := []int32{node}; len(todo) > 0; todo = todo[1:] { // the nearest first: mostly it is there
+		i := todo[0]
 		for _, j := range g.v[i].in {
 			if &g.v[j] == topic {
 				return true

@@ -4,10 +4,13 @@ import (
 	"math"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // generatedName is a name that Kafka Streams makes: what it is, and a number.
-var generatedName = regexp.MustCompile(`^(.+?)(?:-STATE-STORE)?-0*(\d+)(?:-store)?(-changelog|-repartition)?$`)
+var generatedName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.+?)(?:-STATE-STORE)?-0*(\d+)(?:-store)?(-changelog|-repartition)?$`)
+})
 
 // Shorten makes a name fit: of a generated one the words stay that tell it from
 // others, of any other its two ends.
@@ -17,7 +20,7 @@ func Shorten(s string, room int) string {
 		return s
 	}
 	tail := string(r[len(r)-(room-1)*2/3:])
-	if m := generatedName.FindStringSubmatch(s); m != nil && len(m[2])+len(m[3]) < room/2 {
+	if m := generatedName().FindStringSubmatch(s); m != nil && len(m[2])+len(m[3]) < room/2 {
 		r, tail = []rune(m[1]), m[2]+m[3]
 	}
 	head := min(len(r), room-1-len([]rune(tail)))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"sync"
 
 	"sstool/internal/op"
 
@@ -31,7 +32,7 @@ func LoadProperties(path string) (Properties, error) {
 	return p, nil
 }
 
-var lineOf = regexp.MustCompile(`Line (\d+)`)
+var lineOf = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`Line (\d+)`) })
 
 func parseProperties(raw []byte) (Properties, error) {
 	// The parser ends a continued line at \r\n.
@@ -40,7 +41,7 @@ func parseProperties(raw []byte) (Properties, error) {
 	p, err := l.LoadBytes(raw)
 	if err != nil {
 		// The parser's message may quote a value: only the line is safe.
-		if m := lineOf.FindStringSubmatch(err.Error()); m != nil {
+		if m := lineOf().FindStringSubmatch(err.Error()); m != nil {
 			return nil, fmt.Errorf("line %s is not a Java property (a bad \\u escape?)", m[1])
 		}
 		return nil, errors.New("not a Java properties file")

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,8 +9,6 @@ import (
 	"sstool/internal/streams"
 	"sstool/internal/topology"
 )
-
-var tableSource = regexp.MustCompile(`^KTABLE-SOURCE-\d{10}$`)
 
 // FromTopology takes what a described topology tells: all store names, their
 // sub-topologies, global stores and their topics. Kinds come only from names
@@ -71,7 +68,10 @@ func fromText(o topology.Store) Store {
 	s := Store{Store: streams.Store{Name: o.Name, Global: o.Global}}
 	where := certain("topology, sub-topology %d", o.Subtopology)
 	s.set(FieldName, where)
-	isTable := slices.ContainsFunc(o.Processors, tableSource.MatchString)
+	isTable := slices.ContainsFunc(o.Processors, func(p string) bool {
+		op, _ := topology.OperatorOf(p)
+		return op.Name == "KTABLE-SOURCE"
+	})
 	if o.Global {
 		s.set(FieldGlobal, where)
 		if len(o.Topics) == 1 {

@@ -1,71 +1,48 @@
 package spec
 
 import (
-	"regexp"
 	"strings"
 
 	"sstool/internal/streams"
+	"sstool/internal/topology"
 )
 
-// nameRule tells a store's kind from the name Kafka Streams generates, or from
-// the ending it gives to a name of the user's. The rule does not say whether
-// the store is kept on disk.
+// nameRule is what a store's name tells: its kind, not whether it is kept on
+// disk.
 type nameRule struct {
-	pattern   *regexp.Regexp
 	kind      streams.Kind
 	generated bool // no user would write such a name
 }
 
-// nameRules (KI/KStreamImplJoin, OuterStreamJoinStoreFactory, KTableImpl,
-// KGroupedTableImpl, InternalStreamsBuilder). Aggregations of streams are not
-// among them: theirs may be windowed.
-func nameRules() []nameRule {
-	return []nameRule{
-		{joinList, streams.List, true},
-		{joinWindow, streams.Window, true},
-		{fkStore, streams.FKSubscription, true},
-		{suppressStore, streams.Suppress, true},
-		{tableStore, streams.TimestampedKV, true},
-		{sharedEnding, streams.List, false},
-		{joinEnding, streams.Window, false},
-		{fkEnding, streams.FKSubscription, false},
-		{bufferEnding, streams.GraceBuffer, false},
-	}
-}
-
-var (
-	joinList      = regexp.MustCompile(`^KSTREAM-OUTERSHARED-\d{10}-store$`)
-	joinWindow    = regexp.MustCompile(`^KSTREAM-(JOINTHIS|JOINOTHER|OUTERTHIS|OUTEROTHER)-\d{10}-store$`)
-	fkStore       = regexp.MustCompile(`^KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-\d{10}$`)
-	suppressStore = regexp.MustCompile(`^KTABLE-SUPPRESS-STATE-STORE-\d{10}$`)
-	tableStore    = regexp.MustCompile(`^(KTABLE-AGGREGATE|KTABLE-MERGE|KTABLE-FK-JOIN-OUTPUT|KSTREAM-TOTABLE)-STATE-STORE-\d{10}$`)
-	sharedEnding  = regexp.MustCompile(`-(left|outer)-shared-join-store$`)
-	joinEnding    = regexp.MustCompile(`-(this|other|outer-this|outer-other)-join-store$`)
-	fkEnding      = regexp.MustCompile(`-subscription-store$`)
-	bufferEnding  = regexp.MustCompile(`-Buffer$`)
-
-	// A store of table(topic) or globalTable(topic): "<topic>-STATE-STORE-<n>".
-	sourceStore   = regexp.MustCompile(`^(.+)-STATE-STORE-\d{10}$`)
-	operatorStore = regexp.MustCompile(`^(KSTREAM|KTABLE|COGROUPKSTREAM)-(AGGREGATE|REDUCE|SUPPRESS|MERGE|TOTABLE|FK-JOIN-OUTPUT|FK-JOIN-SUBSCRIPTION)-STATE-STORE-\d{10}$`)
-)
-
-// byName is the rule that knows a store's name.
+// byName tells a store's kind from the name that Kafka Streams generates, or
+// from the ending it gives to a name of the user's. Aggregations of streams are
+// not known by name: theirs may be windowed.
 func byName(store string) (nameRule, bool) {
-	for _, r := range nameRules() {
-		if r.pattern.MatchString(store) {
-			return r, true
-		}
+	n := topology.ParseStoreName(store, nil)
+	rule := nameRule{generated: n.Generated}
+	switch n.Role {
+	case topology.JoinThis, topology.JoinOther:
+		rule.kind = streams.Window
+	case topology.JoinShared:
+		rule.kind = streams.List
+	case topology.FKSubscription:
+		rule.kind = streams.FKSubscription
+	case topology.Suppression:
+		rule.kind = streams.Suppress
+	case topology.GraceBuffer:
+		rule.kind = streams.GraceBuffer
+	case topology.TableAggregate, topology.TableJoin, topology.FKJoin, topology.ToTable:
+		rule.kind = streams.TimestampedKV
+	default:
+		return nameRule{}, false
 	}
-	return nameRule{}, false
+	return rule, true
 }
 
 // topicOfStore is the topic inside a generated name of table(topic).
 func topicOfStore(store string) (string, bool) {
-	m := sourceStore.FindStringSubmatch(store)
-	if m == nil || operatorStore.MatchString(store) {
-		return "", false
-	}
-	return m[1], true
+	n := topology.ParseStoreName(store, nil)
+	return n.Base, n.Role == topology.SourceTable
 }
 
 // kindsOf are the kinds a store with this cleanup policy may have; all when

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Print is the canonical text: what Kafka Streams 2.0 and newer prints, with
@@ -179,12 +180,12 @@ func set(s []string) []string {
 }
 
 var (
-	lambda   = regexp.MustCompile(`(\$\$Lambda)[$/]?[0-9a-fA-Fx/$.]*`)
-	identity = regexp.MustCompile(`@[0-9a-f]{1,8}\b`)
+	lambda   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\$\$Lambda)[$/]?[0-9a-fA-Fx/$.]*`) })
+	identity = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`@[0-9a-f]{1,8}\b`) })
 )
 
 // Stable is the text of an extractor without what differs from run to run:
 // numbers of lambda classes and identity hashes.
 func Stable(extractor string) string {
-	return identity.ReplaceAllString(lambda.ReplaceAllString(extractor, "$1"), "@…")
+	return identity().ReplaceAllString(lambda().ReplaceAllString(extractor, "$1"), "@…")
 }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -141,8 +142,8 @@ func (u *unwrapper) here() int {
 }
 
 var (
-	ansi        = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
-	stringPiece = regexp.MustCompile(`^[^"]*"((?:[^"\\]|\\.)*)"\s*[+;,)\s]*$`)
+	ansi        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]") })
+	stringPiece = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^"]*"((?:[^"\\]|\\.)*)"\s*[+;,)\s]*$`) })
 	escapes     = strings.NewReplacer(`\n`, "\n", `\r`, "", `\t`, "\t", `\"`, `"`, `\\`, `\`, `\'`, `'`)
 	typography  = strings.NewReplacer("\u00a0", " ", "–>", "-->", "—>", "-->", "<–", "<--", "<—", "<--", "\ufeff", "")
 )
@@ -152,7 +153,7 @@ var (
 // hold several lines.
 func unwrapLine(s string, yield func(string)) {
 	if strings.IndexByte(s, 0x1b) >= 0 {
-		s = ansi.ReplaceAllString(s, "")
+		s = ansi().ReplaceAllString(s, "")
 	}
 	if strings.Contains(s, "--&gt;") || strings.Contains(s, "&lt;--") {
 		s = html.UnescapeString(s)
@@ -161,7 +162,7 @@ func unwrapLine(s string, yield func(string)) {
 		s = typography.Replace(s)
 	}
 	if strings.IndexByte(s, '"') >= 0 {
-		if m := stringPiece.FindStringSubmatch(s); m != nil && (hints(m[1]) || m[1] == `\n`) {
+		if m := stringPiece().FindStringSubmatch(s); m != nil && (hints(m[1]) || m[1] == `\n`) {
 			for _, part := range strings.Split(strings.TrimSuffix(escapes.Replace(m[1]), "\n"), "\n") {
 				yield(part)
 			}
