@@ -65,6 +65,24 @@ func (k callKind) text(name string) string {
 	return fmt.Sprintf("Materialized.as(%q)", name)
 }
 
+// maxOthers is more than any call names: the text of a topology that nothing
+// built may have as many as it likes.
+const maxOthers = 16
+
+// others are the other names that the call makes.
+func (c *cause) others(it item) []string {
+	var out []string
+	for _, o := range c.items {
+		if len(out) == maxOthers {
+			break
+		}
+		if o.name != it.name {
+			out = append(out, o.name)
+		}
+	}
+	return out
+}
+
 // newName is what the item is called when its cause has this name.
 func (c *cause) newName(it item, name string) string {
 	switch {
@@ -175,21 +193,19 @@ func (v *view) topicCause(f *flow, fk map[string]string, stores map[string]*caus
 	}
 	key, call = base, callRepartitioned
 	for _, src := range f.sources {
-		v.forward(src, func(n *topology.Node) bool {
-			if len(n.Stores) == 0 {
-				return false
+		n := v.stateful[src.Name]
+		if n == nil {
+			continue
+		}
+		switch op, _ := topology.OperatorOf(n.Name); op.Name {
+		case "KSTREAM-WINDOWED":
+			key, call, side = "topics of join "+joinOf(n.Stores[0]), callStreamJoinedName, "-left"
+			if topology.ParseStoreName(n.Stores[0], nil).Role == topology.JoinOther {
+				side = "-right"
 			}
-			switch op, _ := topology.OperatorOf(n.Name); op.Name {
-			case "KSTREAM-WINDOWED":
-				key, call, side = "topics of join "+joinOf(n.Stores[0]), callStreamJoinedName, "-left"
-				if topology.ParseStoreName(n.Stores[0], nil).Role == topology.JoinOther {
-					side = "-right"
-				}
-			case "KSTREAM-JOIN", "KSTREAM-LEFTJOIN":
-				call = callJoined
-			}
-			return true
-		})
+		case "KSTREAM-JOIN", "KSTREAM-LEFTJOIN":
+			call = callJoined
+		}
 	}
 	return key, call, side
 }
@@ -207,24 +223,29 @@ func joinOf(store string) string {
 // join: the name of its registration topic.
 func (v *view) foreignKeyJoins() map[string]string {
 	out := map[string]string{}
-	for _, f := range v.topics {
+	seen := map[string]bool{}
+	for _, f := range slices.Backward(v.topics) { // what two lead to belongs to the last, so nothing is walked twice
 		if f.kind != kindFK || f.gen.Prefix != fkRegister {
 			continue
 		}
-		out[f.name] = f.name
+		join := func(name string) {
+			if out[name] == "" {
+				out[name] = f.name
+			}
+		}
+		join(f.name)
 		for _, src := range f.sources {
-			v.forward(src, func(n *topology.Node) bool {
+			v.forward(src, seen, func(n *topology.Node) {
 				for _, s := range n.Stores {
 					if strings.HasPrefix(s, fkStore) {
-						out[s] = f.name
+						join(s)
 					}
 				}
 				for _, t := range n.Topics {
 					if x := v.flows[t]; x != nil && x.kind == kindFK {
-						out[t] = f.name
+						join(t)
 					}
 				}
-				return false
 			})
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sstool/internal/streams"
-	"sstool/internal/topology"
 )
 
 // claim is a topic that a topology will use, by its name in Kafka.
@@ -87,48 +86,6 @@ func kindOfClaim(c claim) string {
 		return kindStore
 	}
 	return c.kind
-}
-
-// checkWriters is C7: an internal topic has one writer and one reader, unless
-// two things made its name.
-func (r *run) checkWriters(v *view) {
-	for _, f := range v.topics {
-		if f.kind == kindRepartition && (len(f.sinks) > 1 || len(f.sources) > 1) {
-			n, what := f.sinks, "written"
-			if len(n) < 2 {
-				n, what = f.sources, "read"
-			}
-			r.report(v, "C7", n[1].Line, kindRepartition, f.name, "repartition topic %s is %s by %s and by %s: two operators made its name",
-				f.name, what, n[0].Name, n[1].Name).with(v, n[0].Line, n[0].Name)
-		}
-	}
-	for _, s := range v.stores {
-		owner, ok := strings.CutSuffix(s.Name, "-store")
-		if !ok || s.generated || v.t.Edgeless || !slices.Contains(s.Processors, owner) {
-			continue
-		}
-		for _, p := range s.Processors {
-			if p != owner && !v.connected(owner, p) {
-				r.report(v, "C7", v.index[p].Line, kindStore, s.Name, "store %s belongs to %s (its name and -store), but %s has it too and is not connected to it: two stores of one name, made in two ways",
-					s.Name, owner, p).with(v, v.index[owner].Line, owner)
-				break
-			}
-		}
-	}
-}
-
-// connected says whether records go from one node to the other.
-func (v *view) connected(a, b string) bool {
-	return v.reaches(a, b) || v.reaches(b, a)
-}
-
-func (v *view) reaches(from, to string) bool {
-	found := false
-	v.forward(v.index[from], func(n *topology.Node) bool {
-		found = found || n.Name == to
-		return found
-	})
-	return found
 }
 
 // checkSame looks for one topic that two things will use: C4, and C5 when one

@@ -41,13 +41,7 @@ func (r *run) generatedName(v *view, c *cause, it item) {
 		return
 	}
 	f.Fix = fmt.Sprintf("%s makes it %s", c.call.text(c.root), c.newName(it, c.root))
-	var with []string
-	for _, o := range c.items {
-		if o.name != it.name {
-			with = append(with, o.name)
-		}
-	}
-	if len(with) > 0 {
+	if with := c.others(it); len(with) > 0 {
 		f.Fix += " (the same call names " + strings.Join(with, ", ") + ")"
 	}
 	f.Fix += "."
@@ -127,22 +121,20 @@ func (r *run) processorTrap(v *view, s *store) {
 // A stream-table join reads the table's store, which is another operator's.
 func (r *run) storeTrap(v *view, f *flow) {
 	for _, src := range f.sources {
-		v.forward(src, func(n *topology.Node) bool {
-			if len(n.Stores) == 0 {
-				return false
+		n := v.stateful[src.Name]
+		if n == nil {
+			continue
+		}
+		if op, ok := topology.OperatorOf(n.Name); ok && (op.Name == "KSTREAM-JOIN" || op.Name == "KSTREAM-LEFTJOIN") {
+			continue
+		}
+		for _, name := range n.Stores {
+			if s := v.storeOf(name); s != nil && !s.generated {
+				t := r.report(v, "N2", n.Line, kindStore, name, "store %s has a name, but the repartition topic in front of it does not: %s", name, f.name)
+				t.Cause = f.gen.base()
+				break
 			}
-			if op, ok := topology.OperatorOf(n.Name); ok && (op.Name == "KSTREAM-JOIN" || op.Name == "KSTREAM-LEFTJOIN") {
-				return true
-			}
-			for _, name := range n.Stores {
-				if s := v.storeOf(name); s != nil && !s.generated {
-					t := r.report(v, "N2", n.Line, kindStore, name, "store %s has a name, but the repartition topic in front of it does not: %s", name, f.name)
-					t.Cause = f.gen.base()
-					break
-				}
-			}
-			return true
-		})
+		}
 	}
 }
 

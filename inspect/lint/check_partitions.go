@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,9 +22,15 @@ func (r *run) checkPartitions() {
 		return
 	}
 	for _, v := range r.views {
+		stores := map[int][]*store{}
+		for _, s := range v.stores {
+			if !s.Global {
+				stores[s.Subtopology] = append(stores[s.Subtopology], s)
+			}
+		}
 		for i := range v.t.Subtopologies {
 			if s := &v.t.Subtopologies[i]; !s.Global && !v.t.Edgeless {
-				r.coPartitions(v, s)
+				r.coPartitions(v, s, stores[s.ID])
 			}
 		}
 		if r.o.Facts.Complete {
@@ -47,78 +54,66 @@ func (r *run) checkPartitions() {
 	}
 }
 
-// tasks is how many tasks a sub-topology has: the most partitions of what its
-// sources read. ok is false when one is not known.
-func (r *run) tasks(v *view, s *topology.Subtopology) (n int, widest string, ok bool) {
+// counted is what the sources of a sub-topology read.
+type counted struct {
+	tasks  int         // the most partitions of a topic; 0 when one is not known
+	widest string      // that topic
+	with   map[int]int // how many topics have so many partitions
+}
+
+// count counts the topics of a sub-topology, once.
+func (r *run) count(v *view, s *topology.Subtopology) counted {
+	c, ok := r.counts[s]
+	if ok {
+		return c
+	}
+	c.with = map[int]int{}
+	done, all := map[string]bool{}, true
 	for src := range s.Of(topology.Source) {
-		if src.Pattern != "" {
-			return 0, "", false
-		}
+		all = all && src.Pattern == ""
 		for _, name := range src.Topics {
 			p, known := r.partitions(v, v.flows[name])
-			if !known {
-				return 0, "", false
+			all = all && known
+			if known && !done[name] {
+				c.with[p]++
 			}
-			if p > n {
-				n, widest = p, name
+			done[name] = true
+			if p > c.tasks {
+				c.tasks, c.widest = p, name
 			}
 		}
 	}
-	return n, widest, n > 0
-}
-
-// reach is, of every node of a sub-topology, which sources' records get there.
-func reach(v *view, s *topology.Subtopology) (sources []*topology.Node, by map[string]bits) {
-	by = map[string]bits{}
-	for src := range s.Of(topology.Source) {
-		i := len(sources)
-		sources = append(sources, src)
-		by[src.Name] = by[src.Name].with(i)
-		v.forward(src, func(n *topology.Node) bool {
-			by[n.Name] = by[n.Name].with(i)
-			return false
-		})
+	if !all {
+		c.tasks, c.widest = 0, ""
 	}
-	return sources, by
-}
-
-// bits is a set of small numbers.
-type bits []uint64
-
-func (b bits) with(i int) bits {
-	for len(b) <= i/64 {
-		b = append(b, 0)
+	if r.counts == nil {
+		r.counts = map[*topology.Subtopology]counted{}
 	}
-	b[i/64] |= 1 << (i % 64)
-	return b
+	r.counts[s] = c
+	return c
 }
-
-func (b bits) has(i int) bool { return i/64 < len(b) && b[i/64]&(1<<(i%64)) != 0 }
 
 // coPartitions is P1: the topics whose records get to one store must have
 // equal partition counts, whether they are joined there or were merged before.
-func (r *run) coPartitions(v *view, s *topology.Subtopology) {
+func (r *run) coPartitions(v *view, s *topology.Subtopology, stores []*store) {
+	if len(r.count(v, s).with) < 2 {
+		return
+	}
 	sources, by := reach(v, s)
 	done := map[string]bool{}
-	for _, st := range v.stores {
-		if st.Subtopology != s.ID || st.Global {
-			continue
+	for _, st := range stores {
+		users := map[int]int{} // by source
+		for _, p := range st.Processors {
+			for i := range by[p].all() {
+				users[i]++
+			}
 		}
 		counts := map[string]int{}
 		var topics []string
 		merged := false
-		for i, src := range sources {
-			users := 0
-			for _, p := range st.Processors {
-				if by[p].has(i) {
-					users++
-				}
-			}
-			if users == 0 {
-				continue
-			}
-			merged = merged || users == len(st.Processors)
-			for _, name := range src.Topics {
+		for _, i := range slices.Sorted(maps.Keys(users)) {
+			merged = merged || users[i] == len(st.Processors)
+			for _, name := range sources[i].Topics {
 				if n, ok := r.partitions(v, v.flows[name]); ok && counts[name] == 0 {
 					counts[name] = n
 					topics = append(topics, name)
@@ -149,10 +144,10 @@ func (r *run) coPartitions(v *view, s *topology.Subtopology) {
 // changelogPartitions is P2 (PI/InternalTopicManager.makeReady).
 func (r *run) changelogPartitions(v *view, s *store) {
 	t, ok := r.o.Facts.Topics[s.changelog]
-	n, widest, known := r.tasks(v, v.subOf(s.Processors[0]))
-	if ok && known && t.Partitions != n {
+	c := r.count(v, v.subOf(s.Processors[0]))
+	if n := c.tasks; ok && n > 0 && t.Partitions != n {
 		r.report(v, "P2", s.Line, kindStore, s.Name, "changelog %s has %d partitions, sub-topology %d has %d tasks (topic %s has %d partitions)",
-			s.changelog, t.Partitions, s.Subtopology, n, widest, n)
+			s.changelog, t.Partitions, s.Subtopology, n, c.widest, n)
 	}
 }
 
@@ -182,19 +177,13 @@ func (r *run) repartitionPartitions(v *view, f *flow) {
 	if !ok {
 		return
 	}
-	want, widest, known := r.tasks(v, v.subOf(f.sinks[0].Name))
-	if !known || want == have {
+	from := r.count(v, v.subOf(f.sinks[0].Name))
+	others := r.count(v, v.subOf(f.sources[0].Name)).with[have] - 1 // but for the topic itself
+	if from.tasks == 0 || from.tasks == have || others > 0 {
 		return
 	}
-	for o := range v.subOf(f.sources[0].Name).Of(topology.Source) {
-		for _, name := range o.Topics {
-			if n, ok := r.partitions(v, v.flows[name]); name != f.name && ok && n == have {
-				return
-			}
-		}
-	}
 	t := r.report(v, "P3", f.line, f.kind, f.name, "repartition topic %s has %d partitions, what feeds it has %d tasks (topic %s): Kafka Streams stops unless withNumberOfPartitions(%d) is in the code",
-		v.topic(f), have, want, widest, have)
+		v.topic(f), have, from.tasks, from.widest, have)
 	if v.ofRepartition(f) {
 		t.Severity = Info
 	}

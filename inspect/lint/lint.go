@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"sstool/internal/topology"
 )
 
 // Lint judges the inputs. It reads nothing: the error is ctx's.
@@ -80,6 +82,7 @@ type run struct {
 	views    []*view
 	rules    map[string]Rule
 	findings []Finding
+	counts   map[*topology.Subtopology]counted // see count
 }
 
 // config is the configuration that the view's file has.

@@ -156,13 +156,9 @@ func (v *view) fixList() (FixList, bool) {
 		return l, false // ksqlDB names its own
 	}
 	for _, c := range v.causes {
-		for i, it := range c.items {
+		for _, it := range c.items {
 			p := Pin{Name: it.name, Kind: it.kind, Line: it.line, Call: c.call.text(c.root), NewName: c.newName(it, c.root)}
-			for j, o := range c.items {
-				if j != i {
-					p.SameCall = append(p.SameCall, o.name)
-				}
-			}
+			p.SameCall = c.others(it)
 			l.Pins = append(l.Pins, p)
 		}
 	}

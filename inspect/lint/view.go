@@ -18,17 +18,18 @@ const (
 
 // view is one topology with what the rules ask it.
 type view struct {
-	in     *Input
-	t      *topology.Topology
-	id     string            // application id; "" when nobody told it
-	stores []*store          // by sub-topology, then name
-	byName map[string]*store // a local one, if there are two
-	topics []*flow           // by the line that has them first
-	flows  map[string]*flow
-	index  map[string]*topology.Node
-	subs   map[string]*topology.Subtopology // see subOf
-	ksql   bool
-	causes []*cause
+	in       *Input
+	t        *topology.Topology
+	id       string            // application id; "" when nobody told it
+	stores   []*store          // by sub-topology, then name
+	byName   map[string]*store // a local one, if there are two
+	topics   []*flow           // by the line that has them first
+	flows    map[string]*flow
+	index    map[string]*topology.Node
+	subs     map[string]*topology.Subtopology // see subOf
+	stateful map[string]*topology.Node        // see findStateful; nil without generated repartition topics
+	ksql     bool
+	causes   []*cause
 }
 
 // store is a store of the topology.
@@ -118,6 +119,9 @@ func newView(in *Input, t *topology.Topology) *view {
 			st.first = cmp.Or(old.first, old)
 		}
 	}
+	if slices.ContainsFunc(v.topics, func(f *flow) bool { return f.generated && f.kind == kindRepartition }) {
+		v.findStateful()
+	}
 	v.causes = v.findCauses()
 	return v
 }
@@ -193,21 +197,20 @@ func (v *view) subOf(node string) *topology.Subtopology {
 	return v.subs[node]
 }
 
-// forward visits the nodes after n in the same sub-topology, breadth first,
-// until fn says stop.
-func (v *view) forward(n *topology.Node, fn func(*topology.Node) (stop bool)) {
-	seen := map[string]bool{n.Name: true}
+// forward visits the nodes behind n in the same sub-topology that are not seen
+// yet, breadth first.
+func (v *view) forward(n *topology.Node, seen map[string]bool, fn func(*topology.Node)) {
+	if seen[n.Name] {
+		return
+	}
+	seen[n.Name] = true
 	for queue := []*topology.Node{n}; len(queue) > 0; queue = queue[1:] {
 		for _, name := range queue[0].Next {
-			next := v.index[name]
-			if next == nil || seen[name] {
-				continue
+			if next := v.index[name]; next != nil && !seen[name] {
+				seen[name] = true
+				fn(next)
+				queue = append(queue, next)
 			}
-			seen[name] = true
-			if fn(next) {
-				return
-			}
-			queue = append(queue, next)
 		}
 	}
 }
@@ -218,28 +221,34 @@ func (v *view) upstream(n *topology.Node, want int) []string {
 	const far = 200
 	var out []string
 	seen := map[string]bool{n.Name: true}
-	for queue := []*topology.Node{n}; len(queue) > 0 && len(out) < want && len(seen) < far; queue = queue[1:] {
-		at := queue[0]
-		from := at.Prev
-		for _, name := range at.Topics {
-			f := v.flows[name]
-			if at.Kind != topology.Source || f == nil {
-				continue
+	queue := []*topology.Node{n}
+	visit := func(names ...string) {
+		for _, name := range names {
+			if len(seen) == far {
+				return
 			}
-			if !f.internal() {
-				if !slices.Contains(out, name) && len(out) < want {
-					out = append(out, name)
-				}
-				continue
-			}
-			for _, sink := range f.sinks {
-				from = append(slices.Clip(from), sink.Name)
-			}
-		}
-		for _, name := range from {
 			if p := v.index[name]; p != nil && !seen[name] {
 				seen[name] = true
 				queue = append(queue, p)
+			}
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		visit(at.Prev...)
+		if at.Kind != topology.Source {
+			continue
+		}
+		for _, name := range at.Topics[:min(far, len(at.Topics))] {
+			switch f := v.flows[name]; {
+			case !f.internal() && !slices.Contains(out, name):
+				if out = append(out, name); len(out) == want {
+					return out
+				}
+			case f.internal():
+				for _, sink := range f.sinks[:min(far, len(f.sinks))] {
+					visit(sink.Name)
+				}
 			}
 		}
 	}
