@@ -61,8 +61,14 @@ func pageOf(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath()
 // page is a command in Markdown: what its help says, and its neighbours.
 func page(c *cobra.Command) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## %s\n\n%s\n\n### Synopsis\n\n%s\n\n```\n%s\n```\n\n", c.CommandPath(), c.Short, c.Long, c.UseLine())
-	fmt.Fprintf(&b, "### Examples\n\n```\n%s\n```\n\n", c.Example)
+	fmt.Fprintf(&b, "## %s\n\n%s\n\n", c.CommandPath(), c.Short)
+	if c.Long != "" {
+		fmt.Fprintf(&b, "### Synopsis\n\n%s\n\n", c.Long)
+	}
+	fmt.Fprintf(&b, "```\n%s\n```\n\n", c.UseLine())
+	if c.Example != "" {
+		fmt.Fprintf(&b, "### Examples\n\n```\n%s\n```\n\n", c.Example)
+	}
 	for _, s := range sections(c) {
 		fmt.Fprintf(&b, "### %s\n\n```\n%s```\n\n", s.name, s.flags.FlagUsagesWrapped(110))
 	}
