@@ -216,7 +216,14 @@ func (p *OrphansPlan) recheck(ctx context.Context) error {
 		}
 		for i := range p.Items {
 			x := &p.Items[i]
-			if !slices.ContainsFunc(now, func(n OrphanItem) bool { return n.key() == x.key() }) {
+			if slices.ContainsFunc(now, func(n OrphanItem) bool { return n.key() == x.key() }) {
+				continue
+			}
+			gone, err := p.gone(ctx, x)
+			if err != nil {
+				return err
+			}
+			if !gone {
 				return op.Errorf(op.Precondition, "%s may no longer go: things have changed since this was planned", x.Name).WithTry("run it again")
 			}
 		}
@@ -229,6 +236,28 @@ func (p *OrphansPlan) recheck(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// gone says whether there is nothing to delete any more: brokers list a topic
+// for a moment after it was deleted.
+func (p *OrphansPlan) gone(ctx context.Context, x *OrphanItem) (bool, error) {
+	switch x.Do {
+	case DeleteTopic:
+		there, err := p.sameTopic(ctx, x)
+		return err == nil && !there, err
+	case DeleteOffsets:
+		left, err := p.client.GroupOffsets(ctx, x.ApplicationID)
+		return err == nil && !slices.ContainsFunc(left, func(o kafka.GroupOffset) bool {
+			return o.Topic == x.Topic && slices.Contains(x.Partitions, o.Partition)
+		}), err
+	case DeleteGroup:
+		_, _, err := p.client.Group(ctx, x.Name)
+		if op.KindOf(err) == op.NotFound {
+			return true, nil
+		}
+		return false, err
+	}
+	return !files.Exists(x.Name), nil
 }
 
 // sameTopic says whether the topic is there still; one that was made anew, or

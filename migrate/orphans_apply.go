@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"sstool/internal/applock"
 	"sstool/internal/files"
@@ -85,7 +86,26 @@ func (p *OrphansPlan) delete(ctx context.Context, x *OrphanItem) error {
 	if err != nil || !there {
 		return err
 	}
-	return p.client.DeleteTopics(ctx, x.Name)
+	if err := p.client.DeleteTopics(ctx, x.Name); err != nil {
+		return err
+	}
+	p.awaitGone(ctx, x)
+	return nil
+}
+
+// awaitGone waits a moment until brokers do not list a deleted topic any more, so
+// that the next look does not find it.
+func (p *OrphansPlan) awaitGone(ctx context.Context, x *OrphanItem) {
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
+		if there, err := p.sameTopic(ctx, x); err != nil || !there {
+			return // another one of the name is none of ours
+		}
+		select {
+		case <-ctx.Done():
+			return // it is deleted
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // removeDirectory moves a directory away at once, and then removes it: no start

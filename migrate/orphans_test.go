@@ -181,6 +181,22 @@ func TestOrphansChanged(t *testing.T) {
 	if err := apply(func(context.Context) ([]OrphanItem, error) { return nil, bad }); !errors.Is(err, bad) {
 		t.Error(err)
 	}
+	// What is gone already is as it should be.
+	one := items[4]
+	if err := k.Topic("app-c-changelog", 1); err != nil {
+		t.Fatal(err)
+	}
+	one.Name, one.TopicID = "app-c-changelog", ""
+	plan, err := PlanOrphans(ctx, c, OrphansOptions{Items: []OrphanItem{one}, Still: func(context.Context) ([]OrphanItem, error) { return nil, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Delete(ctx, "app-c-changelog"); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := plan.Apply(ctx, nil); err != nil || !res.Done {
+		t.Error(err)
+	}
 	if err := k.ProduceAll(ctx, "app-b-changelog", kafkatest.Record{Key: []byte("k")}); err != nil {
 		t.Fatal(err)
 	}
