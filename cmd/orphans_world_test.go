@@ -163,6 +163,15 @@ func (w *orphaned) run(ctx context.Context) {
 		w.Errorf("after %s there are %q", first.Remove, left)
 	}
 
+	first = res.Orphans[slices.IndexFunc(res.Orphans, func(x orphans.Orphan) bool { return x.Kind == orphans.KindOffsets })]
+	_, words, _ := strings.Cut(first.Remove, w.b.Bootstrap+" ")
+	if out, err := w.b.Tool(ctx, "consumer.group.ConsumerGroupCommand", strings.Fields(words)...); err != nil || strings.Contains(out, "Error") {
+		w.Errorf("%s: %v %s", first.Remove, err, out)
+	}
+	if left := orphansNamed(w.find(3, append(both, "--state-dir", state)...), orphans.Unused, orphans.KindOffsets); slices.Contains(left, first.Name) {
+		w.Errorf("after %s there are %q", first.Remove, left)
+	}
+
 	w.deleteKilled(append(both, "--state-dir", state))
 	left := w.topics(ctx, id)
 	for _, name := range before {

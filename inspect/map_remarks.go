@@ -22,8 +22,8 @@ func storeRemarks(s *Store, m *MapStore, told toldStore, files *taskOffsets, dbs
 	for _, f := range dbs {
 		out = append(out, databaseRemarks(f, held)...)
 	}
-	if s.Segmented && len(s.Databases) > 0 && m.Interval != nil {
-		if odd := oddSegment(s.Databases); odd != nil {
+	if m.Interval != nil {
+		if odd := s.OddSegment(); odd != nil {
 			say(Warning, odd.Dir, "", "begins at no multiple of the other segments' interval: Kafka Streams opens another directory in its place and this one is never read")
 		}
 	}
@@ -121,6 +121,16 @@ func offsetRemarks(s *Store, m *MapStore, told toldStore, files *taskOffsets, he
 		out = append(out, Remark{Warning, "rows, but no offset (" + m.Offsets.Why + "): it is restored from the start, and exactly-once wipes the task first", "", ""})
 	}
 	return out
+}
+
+// OddSegment is a segment of the store that Kafka Streams never reads: it opens
+// another directory in its place, as it begins at no multiple of the others'
+// interval. nil: there is none that is known.
+func (s *Store) OddSegment() *Database {
+	if !s.Segmented {
+		return nil
+	}
+	return oddSegment(s.Databases)
 }
 
 // oddSegment is the one segment that keeps the others from having an interval

@@ -75,6 +75,13 @@ func (r *run) findAppDir(a *app, dir *inspect.App, m *inspect.MapApp) {
 		}
 		r.findLines(a, t, m)
 	}
+	for _, t := range dir.Tasks {
+		for _, s := range t.Stores {
+			if odd := s.OddSegment(); odd != nil && !r.covered(odd.Dir) {
+				r.addDir(KindSegmentDir, odd.Dir, a.id, Likely, "it begins at no multiple of the other segments' interval: Kafka Streams opens another directory in its place and never reads this one")
+			}
+		}
+	}
 	for i := range m.Stores {
 		if !running {
 			r.findSegments(a, dir, &m.Stores[i])
@@ -284,7 +291,7 @@ func (r *run) findSegments(a *app, dir *inspect.App, s *inspect.MapStore) {
 				continue
 			}
 			for _, d := range found.Databases {
-				if slices.ContainsFunc(s.Segments, func(g inspect.MapSegment) bool { return g.StartMs == d.Start && g.Expired == "stream time" }) {
+				if !r.covered(d.Dir) && slices.ContainsFunc(s.Segments, func(g inspect.MapSegment) bool { return g.StartMs == d.Start && g.Expired == "stream time" }) {
 					r.addDir(KindSegmentDir, d.Dir, a.id, verdict, fmt.Sprintf("expired by stream time: the newest segment begins at %s, rows are kept for %s (%s); the application drops it when it makes the next segment",
 						time.UnixMilli(s.Expiry.StreamTime).UTC().Format(time.RFC3339), time.Duration(s.Expiry.Retention)*time.Millisecond, s.Expiry.RetentionWhy))
 				}

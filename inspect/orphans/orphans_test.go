@@ -96,6 +96,32 @@ func TestExpiredSegments(t *testing.T) {
 	}
 }
 
+// TestOddSegment: a segment between the others is likely an orphan, once.
+func TestOddSegment(t *testing.T) {
+	_, app := lsmtest.Unpack(t, "4.0.2-papi-alos")
+	dir := filepath.Join(app, "0_0", "ts-win")
+	es, err := os.ReadDir(dir)
+	if err != nil || len(es) == 0 {
+		t.Fatal(err)
+	}
+	kept := filepath.Join(t.TempDir(), "segment")
+	if err := os.CopyFS(kept, os.DirFS(filepath.Join(dir, es[0].Name()))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, start := range []int{600_000, 1_200_000, 1_800_000, 1_812_345} {
+		if err := os.CopyFS(filepath.Join(dir, fmt.Sprintf("ts-win.%d", start)), os.DirFS(kept)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := told(find(t, Options{StateDir: filepath.Dir(app)}))
+	if !strings.HasPrefix(got, "likely segment directory "+dir+"/ts-win.1812345: it begins at no multiple") || strings.Count(got, "\n") != 1 {
+		t.Error(got)
+	}
+}
+
 // TestLinesWithoutTopology: a line is an orphan when its topic does not exist and
 // no store of it is there; other lines are not.
 func TestLinesWithoutTopology(t *testing.T) {
