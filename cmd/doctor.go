@@ -28,7 +28,11 @@ const doctorExample = `  sstool doctor --state-dir /var/lib/kafka-streams --appl
   sstool doctor --state-dir /var/lib/kafka-streams --target-version 4.4
   sstool doctor --state-dir /var/lib/kafka-streams --bootstrap-server localhost:9092 --topology topology.txt --app-config streams.properties
   sstool doctor --state-dir /var/lib/kafka-streams --area restart --processing-guarantee exactly_once_v2
-  sstool doctor --state-dir /var/lib/kafka-streams -o json`
+  sstool doctor --state-dir /var/lib/kafka-streams -o json
+
+  # The checklist for a review, and where the last start's time went.
+  sstool doctor --checklist --state-dir /var/lib/kafka-streams --topology topology.txt --app-config application.yaml --report measured.json --sla 15m > review.md
+  sstool doctor --area start --log /var/log/orders.log`
 
 // doctorFlags are the flags of sstool doctor.
 type doctorFlags struct {
@@ -46,6 +50,9 @@ type doctorFlags struct {
 	areas     namesValue
 	checks    namesValue
 	list      bool
+	log       string
+	sla       durationValue
+	checklist bool
 	out       outputFlag
 }
 
@@ -67,7 +74,8 @@ func newDoctor(a *app) *cobra.Command {
 		fs.StringVar(&f.appID, "application-id", "", "application.id, `ID`")
 		fs.StringVar(&f.topology, "topology", "", "`FILE` with the text of topology.describe()")
 		fs.StringArrayVar(&f.also, "also", nil, "state.dir of another host, `DIR`, to compare with; repeatable")
-		fs.StringVar(&f.config, "app-config", "", "the application's properties, a Java properties `FILE`")
+		fs.StringVar(&f.config, "app-config", "", "the application's properties, `FILE`: a Java properties file, also Spring's and Quarkus', or Spring's YAML")
+		fs.StringVar(&f.log, "log", "", "the application's log, `FILE`, to tell where the time of its last start went; - is standard input")
 	})
 	section(cmd, "Which cluster", func(*pflag.FlagSet) { f.kafka.registerOptional(cmd) })
 	section(cmd, "What starts next", func(fs *pflag.FlagSet) {
@@ -77,10 +85,12 @@ func newDoctor(a *app) *cobra.Command {
 		fs.Var(&f.guarantee, "processing-guarantee", "processing `GUARANTEE` of the application: at_least_once or exactly_once_v2 (default as --app-config says)")
 		fs.Float64Var(&f.rate, "rate", 0, "records a restore takes in a second, to predict times, `RECORDS`")
 		fs.StringVar(&f.report, "report", "", "saved sstool restore --measure -o json, for the rate of each kind of store, `FILE`")
+		fs.Var(&f.sla, "sla", "how long a restore may take, `DURATION`; --report says how long it does")
 	})
 	section(cmd, "How", func(fs *pflag.FlagSet) {
 		fs.Var(&f.areas, "area", "only checks of these `AREAS`: "+strings.Join(doctor.Areas(), ", "))
 		fs.Var(&f.checks, "check", "only these `CHECKS`, by id; --list shows them")
+		fs.BoolVar(&f.checklist, "checklist", false, "the practical checklist alone, as Markdown for a review")
 		fs.BoolVar(&f.list, "list", false, "list the checks, and look at nothing")
 		f.out.register(cmd, formatTable, formatWide, formatJSON)
 	})
@@ -102,6 +112,14 @@ func (a *app) doctor(ctx context.Context, f *doctorFlags) error {
 	if err != nil {
 		return err
 	}
+	if f.log != "" {
+		log, err := a.openLog(f.log)
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		o.Log, o.LogName = log, f.log
+	}
 	show := a.startProgress(progressFlag{"none"})
 	defer show.close()
 	if o.Client, err = f.kafka.optional(ctx, show.warn); o.Client != nil {
@@ -117,7 +135,12 @@ func (a *app) doctor(ctx context.Context, f *doctorFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := emit(a, f.out, "inspect.doctor", res, renderDoctor); err != nil {
+	if f.checklist {
+		err = emit(a, f.out, "inspect.doctor.checklist", checklistOf(res), renderChecklist)
+	} else {
+		err = emit(a, f.out, "inspect.doctor", res, renderDoctor)
+	}
+	if err != nil {
 		return err
 	}
 	switch {

@@ -45,6 +45,10 @@ func (a *app) doctorOptions(f *doctorFlags) (doctor.Options, error) {
 	if o.Topology, err = a.doctorTopology(f); err != nil {
 		return o, err
 	}
+	if f.checklist {
+		o.Only = checklistIDs()
+	}
+	o.SLA = time.Duration(f.sla)
 	if f.report != "" {
 		m, err := readMeasured(f.report)
 		if err != nil {
@@ -53,6 +57,7 @@ func (a *app) doctorOptions(f *doctorFlags) (doctor.Options, error) {
 		if o.Rates = m.rates(); f.rate == 0 {
 			o.Rate = m.RecordsPerSec
 		}
+		o.Restored, o.RestoredFrom = m.took(f.report)
 	}
 	return o, nil
 }
@@ -81,9 +86,9 @@ func checkNames(f *doctorFlags) error {
 
 // doctorPath is the directory to look at; "" when none is given.
 func doctorPath(f *doctorFlags) (string, error) {
-	if f.stateDir == "" && f.kafka.bootstrap == "" && f.kafka.commandConfig == "" && f.topology == "" && f.config == "" {
+	if f.stateDir == "" && f.kafka.bootstrap == "" && f.kafka.commandConfig == "" && f.topology == "" && f.config == "" && f.log == "" {
 		return "", op.Errorf(op.Usage, "nothing to look at").
-			WithTry("--state-dir DIR, --bootstrap-server HOST:PORT, --topology FILE, --app-config FILE, or several of them")
+			WithTry("--state-dir DIR, --bootstrap-server HOST:PORT, --topology FILE, --app-config FILE, --log FILE, or several of them")
 	}
 	if f.stateDir == "" {
 		return "", nil
@@ -96,7 +101,12 @@ func doctorPath(f *doctorFlags) (string, error) {
 type measured struct {
 	Kind          string  `json:"kind"`
 	RecordsPerSec float64 `json:"records_per_second"`
-	Partitions    []struct {
+	Max           float64 `json:"max_seconds"`
+	Profile       string  `json:"profile"`
+	Estimate      *struct {
+		Seconds float64 `json:"seconds"`
+	} `json:"application_estimate"`
+	Partitions []struct {
 		Kind    streams.Kind `json:"kind"`
 		Records float64      `json:"records"`
 		Elapsed float64      `json:"elapsed_seconds"`
@@ -144,11 +154,11 @@ func readAppConfig(path string) (*doctor.AppConfig, error) {
 	if path == "" {
 		return nil, nil
 	}
-	set, err := kafka.LoadProperties(path)
+	set, err := loadSettings(path)
 	if err != nil {
 		return nil, err
 	}
-	return &doctor.AppConfig{File: path, Set: set}, nil
+	return doctor.NewAppConfig(path, set), nil
 }
 
 // doctorTopology reads the topology's text; nil without a file.

@@ -115,7 +115,11 @@ func renderFinding(w *tableWriter, x op.Finding) {
 		put("", e)
 	}
 	put("then: ", x.Consequence)
-	for _, d := range x.Remedy { // commands are for copying: never broken
-		w.line("  %10s do:   %s", "", printable(d))
+	for _, d := range x.Remedy {
+		if strings.HasPrefix(d, "kafka-") || strings.HasPrefix(d, "sstool ") { // to be copied
+			w.line("  %10s do:   %s", "", printable(d))
+			continue
+		}
+		put("do:   ", d)
 	}
 }

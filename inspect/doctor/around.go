@@ -17,6 +17,8 @@ type around struct {
 	groups  []string      // of the cluster; empty when they may not be listed
 	topics  []*topicFacts // the application's, by name; empty without a cluster or an id
 	lint    *lint.Result  // of the topology; null: none was given
+	log     *LastStart    // null: no log, or no start in it
+	logErr  error
 }
 
 func (f *facts) lookAround(ctx context.Context) (err error) {
@@ -24,6 +26,9 @@ func (f *facts) lookAround(ctx context.Context) (err error) {
 		if f.tree, err = inspect.Find(ctx, f.o.Path); err != nil {
 			return err
 		}
+	}
+	if f.o.Log != nil {
+		f.log, f.logErr = readStart(f.o.LogName, f.o.Log)
 	}
 	f.options = f.readOptions(ctx)
 	if f.cluster != nil && f.cluster.err == nil {

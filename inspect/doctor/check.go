@@ -67,6 +67,10 @@ func Checks() []Check {
 		versionChecks(),
 		changelogChecks(),
 		hostChecks(),
+		configChecks(),
+		checklistChecks(),
+		startChecks(),
+		capacityChecks(),
 	)
 	slices.SortStableFunc(all, func(a, b Check) int {
 		return slices.Index(Areas(), a.Area) - slices.Index(Areas(), b.Area)

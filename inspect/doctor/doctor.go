@@ -37,10 +37,14 @@ type Options struct {
 	// not known. Rates are those of kinds of stores, where they were measured.
 	Rate  float64
 	Rates map[streams.Kind]float64
-	SLA   time.Duration
-	Areas []string // none: all
-	Only  []string // ids of checks; none: all
-	Now   time.Time
+	// Restored is how long a restore of the application took where it was
+	// measured; 0: not known. SLA is how long it may take; 0: not given.
+	Restored     time.Duration
+	RestoredFrom string
+	SLA          time.Duration
+	Areas        []string // none: all
+	Only         []string // ids of checks; none: all
+	Now          time.Time
 }
 
 // Result is the document inspect.doctor.
@@ -54,6 +58,7 @@ type Result struct {
 	KafkaWhy  string       `json:"kafka_version_why"`    // "" when it was given
 	Guarantee string       `json:"processing_guarantee"` // "" when it is not known
 	Tasks     []TaskStart  `json:"tasks"`                // what the next start does
+	LastStart *LastStart   `json:"last_start"`           // of --log; null: no log, or no start in it
 	Count     Count        `json:"count"`
 }
 
@@ -86,6 +91,7 @@ func Run(ctx context.Context, o Options, sink op.Sink) (*Result, error) {
 	if eos, known := f.exactlyOnce(); known {
 		r.Guarantee = map[bool]string{true: "exactly_once_v2", false: "at_least_once"}[eos]
 	}
+	r.LastStart = f.log
 	for _, c := range Checks() {
 		if o.wants(&c) {
 			r.Findings = append(r.Findings, runCheck(&c, f)...)

@@ -272,6 +272,9 @@ func openFiles(f *facts, r *report) {
 
 // holder is the process that has the application open; 0: none, or not seen.
 func (f *facts) holder() int {
+	if f.state == nil {
+		return 0
+	}
 	for _, a := range f.apps() {
 		if a.Lock.PID != nil {
 			return *a.Lock.PID

@@ -129,3 +129,64 @@ func fileLimit(pid int) (limit, now int64, whose string, err error) {
 	}
 	return 0, now, whose, fmt.Errorf("/proc/%s/limits does not name open files", name)
 }
+
+// watchersOf finds what reads metrics on the command line of a JVM. The other
+// arguments may be secrets.
+func watchersOf(pid int) (out []string) {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	if err != nil {
+		return nil
+	}
+	for _, arg := range strings.Split(string(b), "\x00") {
+		agent, isAgent := strings.CutPrefix(arg, "-javaagent:")
+		agent, _, _ = strings.Cut(agent, "=")
+		switch name := strings.ToLower(filepath.Base(agent)); {
+		case strings.HasPrefix(arg, "-Dcom.sun.management.jmxremote"):
+			out = append(out, "JMX of process "+strconv.Itoa(pid))
+		case isAgent && (strings.Contains(name, "jmx") || strings.Contains(name, "opentelemetry") || strings.Contains(name, "jolokia")):
+			out = append(out, fmt.Sprintf("agent %s of process %d", filepath.Base(agent), pid))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// memoryOf is the memory that a process may use: its cgroup's limit, or the
+// host's; of this process when pid is 0.
+func memoryOf(pid int) (bytes int64, whose string, err error) {
+	info, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, "", err
+	}
+	for line := range strings.Lines(string(info)) {
+		if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			if err != nil {
+				return 0, "", err
+			}
+			bytes, whose = kib<<10, "memory of this host"
+		}
+	}
+	if bytes == 0 {
+		return 0, "", errors.New("/proc/meminfo does not tell MemTotal")
+	}
+	name := "self"
+	if pid > 0 {
+		name = strconv.Itoa(pid)
+	}
+	group := ""
+	if b, err := os.ReadFile(filepath.Join("/proc", name, "cgroup")); err == nil {
+		for line := range strings.Lines(string(b)) {
+			if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+				group = rest
+			}
+		}
+	}
+	for _, dir := range []string{group, "/"} {
+		b, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", dir, "memory.max"))
+		if n, perr := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil && perr == nil && n < bytes {
+			bytes, whose = n, "memory limit of the control group"
+		}
+	}
+	return bytes, whose, nil
+}

@@ -348,6 +348,22 @@ func (h *Harness) java(flags ...string) *exec.Cmd {
 	return exec.Command("java", flags...)
 }
 
+// Logged is Handoff in a JVM of its own that logs as applications mostly do; it
+// returns the log.
+func (h *Harness) Logged(ctx context.Context, a App) (string, error) {
+	cmd := h.java("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+	at := len(cmd.Args) - 3 // before -cp
+	cmd.Args = slices.Insert(cmd.Args, at, "-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-Dorg.slf4j.simpleLogger.showDateTime=true",
+		"-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss,SSS")
+	cmd.Args = append(append(cmd.Args, "handoff"), a.args()...)
+	var log strings.Builder
+	cmd.Stderr = &log
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+	defer stop()
+	err := cmd.Run()
+	return log.String(), err
+}
+
 // runCommand runs a one-off JVM and returns its output; when ctx ends it is killed.
 func runCommand(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	var out, diag strings.Builder
