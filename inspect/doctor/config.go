@@ -244,8 +244,7 @@ func timeouts(f *facts, r *report) {
 		r.warn("", "max.poll.interval.ms is %s", human.Duration(poll)).
 			then("a write stall of RocksDB, a slow punctuator or the opening of many stores throws the instance out of the group, its tasks move, and are restored elsewhere").do("five minutes, the default, or more")
 	}
-	session := ms(c.client("main.consumer.", "session.timeout.ms"), 45_000)
-	if session > poll {
+	if session := ms(c.client("main.consumer.", "session.timeout.ms"), 0); session > poll {
 		r.warn("", "session.timeout.ms (%s) is more than max.poll.interval.ms (%s)", human.Duration(session), human.Duration(poll)).
 			then("an instance that died is noticed later than one that hangs").do("a session timeout of 45 s, the default")
 	}

@@ -49,6 +49,7 @@ const (
 	phaseOpen    = "open stores"
 	phaseWait    = "wait for assignment"
 	phaseRestore = "restore"
+	phaseBoth    = "open and restore" // stores are opened one by one while others are restored
 )
 
 // What the log says: the messages of KafkaStreams, StreamThread, TaskManager,
@@ -132,8 +133,11 @@ func (r *startReader) line(line []byte) {
 	if !ok {
 		at = r.last
 	}
-	if at.IsZero() {
+	if y := at.Year(); at.IsZero() || y > 2200 || y > 1 && y < 1970 {
 		return
+	}
+	if r.s != nil && at.Before(r.last) && !logBegins.MatchString(text) {
+		at = r.last // the clock was set back
 	}
 	r.last = at
 	if m := logVersion.FindStringSubmatch(text); m != nil {
@@ -188,8 +192,8 @@ func storeOfTask(text string) string {
 }
 
 // finish cuts the time into phases: stores that are opened before the
-// assignment (Kafka Streams 4.0 and later does, at the start), the wait for it,
-// and what follows until the application runs.
+// assignment, as newer versions do at the start, the wait for it, and what
+// follows until the application runs.
 func (r *startReader) finish() {
 	s, begin := r.s, r.s.Began
 	end := r.last
@@ -215,7 +219,11 @@ func (r *startReader) finish() {
 	s.Phases = append(s.Phases, StartPhase{Name: phaseOpen, Seconds: opened.Sub(begin).Seconds(), Stores: len(r.stores)})
 	s.Phases = append(s.Phases, StartPhase{Name: phaseWait, Seconds: assign.Sub(opened).Seconds()})
 	if !r.assign.IsZero() {
-		s.Phases = append(s.Phases, StartPhase{Name: phaseRestore, Seconds: end.Sub(assign).Seconds(), Records: &records, Stores: len(s.Slowest)})
+		last := phaseRestore
+		if opened.Equal(begin) && len(r.open) > 0 {
+			last, s.Phases[0].Stores = phaseBoth, 0
+		}
+		s.Phases = append(s.Phases, StartPhase{Name: last, Seconds: end.Sub(assign).Seconds(), Records: &records, Stores: len(s.Slowest)})
 	}
 	slices.SortStableFunc(s.Slowest, func(a, b StartStore) int { return cmp.Compare(b.Records, a.Records) })
 	s.Slowest = s.Slowest[:min(10, len(s.Slowest))]
