@@ -27,17 +27,30 @@ import org.apache.kafka.streams.KafkaStreams;
  * clients push (KIP-714), written as OpenTelemetry's Prometheus exporter writes names.
  */
 public final class Endpoint implements Consumer<KafkaStreams> {
+  private static KafkaStreams streams;
+
   @Override
-  public void accept(KafkaStreams streams) {
+  public void accept(KafkaStreams started) {
+    synchronized (Endpoint.class) {
+      boolean serving = streams != null;
+      streams = started;
+      if (serving) {
+        return;
+      }
+    }
     try {
       int port = Integer.getInteger("world.metrics.port");
       HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 0);
-      serve(server, "/micrometer", accept -> micrometer(streams, accept));
-      serve(server, "/telemetry", accept -> telemetry(streams));
+      serve(server, "/micrometer", accept -> micrometer(latest(), accept));
+      serve(server, "/telemetry", accept -> telemetry(latest()));
       server.start();
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  private static synchronized KafkaStreams latest() {
+    return streams;
   }
 
   private static void serve(HttpServer server, String path, Function<String, String> page) {
