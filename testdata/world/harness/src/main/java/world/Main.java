@@ -14,7 +14,8 @@ import org.apache.kafka.clients.admin.Admin;
  * <p>What every command of an application takes: {@code --bootstrap --app --profile --state [--mode alos|eos]
  * [--set key=value]…}. {@code --topics} is what the input topics' names begin with, instead of the id; {@code --suffix}
  * is appended to every name in the topology except those of {@code --keep a,b}, and {@code --shift N} puts N operators
- * before it, so that generated names and sub-topologies get higher numbers. The commands:
+ * before it, so that generated names and sub-topologies get higher numbers. {@code --peer yes}: another instance runs with
+ * a directory of its own, so the members of the group are not put out of it. The commands:
  *
  * <ul>
  *   <li>{@code build} produces input, lets the application consume it and stop cleanly; {@code --records --first --base-ts},
