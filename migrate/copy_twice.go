@@ -7,9 +7,9 @@ import (
 // twice: producers are idempotent, but a broker that reads its log again forgets
 // those whose newest record is older than producer.id.expiration.ms, a day, by
 // its timestamp (ProducerStateManager.isProducerExpired); copied records are. So
-// what was sent and not confirmed when it died is sent and taken once more, in the
+// what was sent and not confirmed when it went down is sent and taken once more, in the
 // same order.
-const twice = "a broker that died amid the copy took records twice"
+const twice = "a broker that went down amid the copy took records twice"
 
 // copied is what a partition of a copy holds beyond the ledger. It is compared
 // with the old records, not written again. A piece of it may be there twice: of a
