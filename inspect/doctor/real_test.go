@@ -114,6 +114,9 @@ func (w *realWorld) run(profile string, eos bool) {
 		if err := w.killed(ctx); err != nil {
 			w.t.Errorf("%s: killed: %v", id, err)
 		}
+		if err := w.running(ctx); err != nil {
+			w.t.Errorf("%s: running: %v", id, err)
+		}
 	}
 	for _, c := range append(directoryConditions(), topicConditions()...) {
 		if only := os.Getenv("SSTOOL_CONDITIONS"); only != "" && !strings.Contains(","+only+",", ","+c.name+",") {
@@ -164,6 +167,42 @@ func (w *realWorld) killed(ctx context.Context) error {
 	return w.judge(ctx, condition{name: "killed", profile: "papi", task: "0_0"}, app)
 }
 
+// running is an application that is up: there is nothing to find, and what a
+// kill would do now is told.
+func (w *realWorld) running(ctx context.Context) error {
+	app := w.app.In(w.t.TempDir())
+	if err := os.CopyFS(app.StateDir, os.DirFS(w.late)); err != nil {
+		return err
+	}
+	if err := w.h.Start(ctx, app); err != nil {
+		return err
+	}
+	v, _ := streams.ParseVersion(w.h.Version)
+	res, err := Run(ctx, Options{Path: app.Dir(), AppID: app.ID, Client: w.client, Kafka: v, Guarantee: guaranteeOf(app), Areas: []string{AreaRestart}}, nil)
+	if _, serr := w.h.Stop(ctx, app); err == nil {
+		err = serr
+	}
+	if err != nil {
+		return err
+	}
+	for _, s := range res.Tasks {
+		if s.Killed == nil || s.Will != WillResume {
+			return fmt.Errorf("task %s of an application that runs: %+v", s.Task, s)
+		}
+	}
+	if f := found(res); len(f) > 0 {
+		return fmt.Errorf("findings: %s", text(f))
+	}
+	return nil
+}
+
+func guaranteeOf(app worldtest.App) string {
+	if app.EOS {
+		return eos
+	}
+	return alos
+}
+
 // judge predicts, starts, and compares.
 func (w *realWorld) judge(ctx context.Context, c condition, app worldtest.App) error {
 	marker := filepath.Join(app.Dir(), c.task, "marker.position")
@@ -176,7 +215,7 @@ func (w *realWorld) judge(ctx context.Context, c condition, app worldtest.App) e
 		}
 	}
 	app.Settings = c.setting
-	set := map[string]string{"processing.guarantee": map[bool]string{true: eos, false: alos}[app.EOS]}
+	set := map[string]string{"processing.guarantee": guaranteeOf(app)}
 	for k, v := range c.setting {
 		set[k] = v
 	}
