@@ -226,9 +226,8 @@ func cloneFixture(t *testing.T, app, newApp string) {
 	if err != nil || len(old) < p.Count(Cloned) {
 		t.Errorf("finish would remove %v, %v", old, err)
 	}
-	var list []string
 	for _, d := range old {
-		if list = append(list, d.Path); d.Used {
+		if d.Used {
 			t.Errorf("%s: nobody has used its clone", d.Path)
 		}
 	}

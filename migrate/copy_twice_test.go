@@ -32,7 +32,7 @@ func TestCopyTakenTwice(t *testing.T) {
 			w.fill(t, old, 1, 1000, 3)
 			records, offsets := w.records(t, old)
 			dir := t.TempDir()
-			p := w.interrupted(t, dir, new)
+			w.interrupted(t, dir, new)
 			prod, err := w.client.OpenProducer(t.Context(), kafka.ProducerOptions{Topic: new, OnAck: func(int32, int64, int64) {}})
 			if err != nil {
 				t.Fatal(err)
@@ -55,7 +55,7 @@ func TestCopyTakenTwice(t *testing.T) {
 				t.Fatal(err)
 			}
 			prod.Close()
-			p, err = w.plan(t, dir, MigrationOptions{}, NamePair{"counts", "totals"})
+			p, err := w.plan(t, dir, MigrationOptions{}, NamePair{"counts", "totals"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -111,7 +111,7 @@ func hanging(t *testing.T, b *worldtest.Broker, topic string, client *kafka.Clie
 	want(t, r, "changelogs.transactions", op.Wrong, "hangs", "transactional.id", "abort --topic "+topic+" --partition 1")
 	remedy := of(r, "changelogs.transactions")[0].Remedy
 	command := strings.Fields(remedy[len(remedy)-1])
-	out, err := b.Tool(t.Context(), "org.apache.kafka.tools.TransactionsCommand", command[1:]...)
+	out, err := b.Tool(t.Context(), "TransactionsCommand", command[1:]...)
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", remedy, err, out)
 	}

@@ -323,9 +323,3 @@ func tail(s string, n int) string {
 	}
 	return "…" + s[len(s)-n:]
 }
-
-// Tool runs one of Kafka's command line tools, by its class, as its script
-// does.
-func (b *Broker) Tool(ctx context.Context, class string, args ...string) (string, error) {
-	return runCommand(ctx, exec.Command("java", append([]string{"-XX:TieredStopAtLevel=1", "-cp", b.classpath, class}, args...)...))
-}
