@@ -192,7 +192,7 @@ func verifySummary(r *verify.Result) string {
 		text += fmt.Sprintf(" A sample: %s keys of rows and %s of records; %s.", humanCount(int64(s.RowKeys)), humanCount(int64(s.RecordKeys)), s.Blind)
 	}
 	if n := c.Unflushed; n > 0 {
-		text += fmt.Sprintf(" %s rows are in the application's memory: their segments are not flushed as far as the store's offset, and a kill would lose them.", humanCount(n))
+		text += fmt.Sprintf(" %s rows are in the application's memory: their segments are not flushed as far as the store's offset.", humanCount(n))
 	}
 	return text
 }

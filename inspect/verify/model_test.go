@@ -237,13 +237,6 @@ func (m *model) options() Options {
 	return Options{Rows: inspect.RowsOptions{Path: filepath.Join(m.state, appID), Store: "st", Kind: m.store.Kind}, TempDir: m.t.TempDir(), Limit: 1000}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func open1(t *testing.T) (*kafkatest.Cluster, *kafka.Client) {
 	t.Helper()
 	k, err := kafkatest.Start(kafkatest.Options{})
