@@ -202,7 +202,7 @@ func startFails(f *facts, r *report) {
 
 // tasksWiped tells wipes for another reason than an offset outside of the log.
 func tasksWiped(f *facts, r *report) {
-	for _, b := range f.grouped(WillWipe, func(_ *lyingTask, s *StoreStart) bool { return s.cause != byRange }) {
+	for _, b := range f.grouped(WillWipe, func(_ *lyingTask, s *StoreStart) bool { return s.cause != byRange && s.cause != byAge }) {
 		b.evidence(r.warn(subject(b.tasks), "wiped at the next start: %s", b.why)).
 			then("TaskCorruptedException: the task's directory is deleted and every store of it replayed from the log start: %s", b.replay()).
 			do("plan for that time, or hand the tasks over with their offsets before the start: sstool restore --into DIR --processing-guarantee exactly_once_v2 --target-kafka VERSION")

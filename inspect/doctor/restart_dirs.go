@@ -50,7 +50,6 @@ const cleanupDelay = 10 * time.Minute
 // (PI/StateDirectory.cleanRemovedTasks, and from 4.3 on at the start: KIP-1259).
 func cleaner(f *facts, r *report) {
 	v, _ := f.kafka()
-	maxAge, set := f.millis("state.cleanup.dir.max.age.ms")
 	delay, ok := f.millis("state.cleanup.delay.ms")
 	if !ok {
 		delay = cleanupDelay
@@ -61,7 +60,7 @@ func cleaner(f *facts, r *report) {
 			continue
 		}
 		age := f.o.Now.Sub(t.changed)
-		if set && maxAge >= 0 && age > maxAge && v.AtLeast(streams.Version{Major: 4, Minor: 3}) {
+		if _, maxAge, ok := (next{f: f, v: v}).purged(t); ok {
 			r.warn(f.name(t), "deleted at the start: its directory was changed %s ago, and state.cleanup.dir.max.age.ms is %s", human.Duration(age), human.Duration(maxAge)).
 				because("%s", t.task.Dir).
 				then("the task is replayed from the log start").

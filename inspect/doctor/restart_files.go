@@ -72,7 +72,7 @@ func (f *facts) brokenStore(r *report, t *lyingTask, s *inspect.MapStore) {
 			files--
 		}
 	}
-	p.then("RocksDB does not open the store: the application does not start. Nothing is wiped, but for exactly-once up to Kafka Streams 4.2, which deletes the task's directory when it fails, and replays it at the start after that")
+	p.then("RocksDB does not open the store: the application does not start. Nothing is wiped, but under exactly-once: up to Kafka Streams 4.2 the task's directory, from 4.3 on global/ is deleted as it fails, and the start after that replays it")
 	if current && files == 0 && len(broken) > 1 {
 		p.because("%d SST files that it names are here", s.Files)
 		p.do("recoverable by hand: copy the directory, and write the name of that MANIFEST and a newline into CURRENT")

@@ -63,7 +63,7 @@ func outOfRange(f *facts, r *report) {
 		for _, o := range topics {
 			p.because("%s (topic id %s): %s", o.topic, topicID(f.cluster, o.topic), list(o.at))
 		}
-		p.then("every task is replayed from the log start (OffsetOutOfRangeException, then TaskCorruptedException), under exactly-once into an empty directory; or an offset beyond the end is taken for complete").
+		p.then("every task is replayed from the log start (OffsetOutOfRangeException, then TaskCorruptedException), under exactly-once into an empty directory; or, as Kafka Streams 4.4 does under at-least-once, an offset beyond the end is taken for complete, silently").
 			do("%s", again).
 			do("after a move to another cluster: map the offsets (sstool migrate application), or remove the state directory and let it be restored")
 		return
@@ -81,7 +81,7 @@ func outOfRange(f *facts, r *report) {
 			p.because("%s", at)
 		}
 		p.because("topic id %s in cluster %s", topicID(f.cluster, o.topic), f.cluster.id)
-		p.then("%s: TaskCorruptedException, and every store of the task is replayed from the log start; exactly-once deletes the directory first, at-least-once keeps what is in it, with rows whose tombstones are gone. An offset beyond the end may be taken for complete instead, silently", list(o.tasks))
+		p.then("%s: TaskCorruptedException, and every store of the task is replayed from the log start; exactly-once deletes the directory first, at-least-once keeps what is in it, with rows whose tombstones are gone. An offset beyond the end may be taken for complete instead, silently, as Kafka Streams 4.4 does under at-least-once", list(o.tasks))
 		if len(o.at) == o.all && o.all > 1 {
 			p.do("the topic was made anew, or it is of another cluster: look before the application starts; %s", again)
 		}

@@ -316,6 +316,10 @@ func TestCleaner(t *testing.T) {
 	o := restart(app, alos)
 	want(t, run(t, o), "restart.cleaner", op.OK, "state.cleanup.delay.ms")
 	o.Config = &AppConfig{Set: map[string]string{"state.cleanup.dir.max.age.ms": "86400000"}}
+	if s := start(t, run(t, o), "0_0"); s.Will != WillWipe {
+		t.Errorf("%+v", s)
+	}
+	want(t, run(t, o), "restart.wiped", op.OK)
 	if list := of(run(t, o), "restart.cleaner"); len(list) != 2 || list[0].Status != op.Attention {
 		t.Errorf("%s", text(list))
 	}

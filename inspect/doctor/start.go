@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sstool/inspect"
+	"sstool/internal/human"
 	"sstool/internal/streams"
 )
 
@@ -40,6 +41,7 @@ const (
 	byTask                      // another store of the task
 	bySkipping                  // the store is taken for complete
 	byNothing                   // nothing was applied yet
+	byAge                       // state.cleanup.dir.max.age.ms
 )
 
 // What Start.Will says, the mildest first.
@@ -254,6 +256,14 @@ func (n next) task(t *lyingTask) (Start, []StoreStart) {
 	if t.global() {
 		n.strayLines(t, &out)
 	}
+	if age, limit, ok := n.purged(t); ok && len(stores) > 0 {
+		out = Start{Will: WillWipe, cause: byAge, Why: fmt.Sprintf("the directory was changed %s ago, and state.cleanup.dir.max.age.ms is %s", human.Duration(age), human.Duration(limit))}
+		for i := range stores {
+			if s := &stores[i]; s.Will != WillNothing {
+				s.Start = Start{Will: WillWipe, Why: "with the whole task", Records: n.full(t, storeNamed(t, s.Store)), cause: byAge}
+			}
+		}
+	}
 	if slices.ContainsFunc(stores, func(s StoreStart) bool { return s.corrupts }) && out.Will != WillFail {
 		for i := range stores { // every store of the task is replayed
 			if s := &stores[i]; s.Will != WillNothing && !s.corrupts {
@@ -263,6 +273,14 @@ func (n next) task(t *lyingTask) (Start, []StoreStart) {
 	}
 	n.sum(t, &out, stores)
 	return out, stores
+}
+
+// purged says whether the task's directory is deleted at the start because of
+// its age (PI/StateDirectory.cleanOutdatedDirsOnStartup, KIP-1259).
+func (n next) purged(t *lyingTask) (age, limit time.Duration, ok bool) {
+	limit, set := n.f.millis("state.cleanup.dir.max.age.ms")
+	age = n.f.o.Now.Sub(t.changed)
+	return age, limit, set && limit >= 0 && !t.global() && !t.changed.IsZero() && age > limit && streams.OffsetsInStore(n.v)
 }
 
 // strayLines are those of global/.checkpoint that are of no store: up to 4.2 an

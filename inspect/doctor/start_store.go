@@ -123,8 +123,9 @@ func topicFor(t *lyingTask, s *inspect.MapStore) (string, bool) {
 func (n next) refused(t *lyingTask, s *inspect.MapStore) (why string, by cause) {
 	if broken := s.Broken(); len(broken) > 0 {
 		why := broken[0].What
-		if n.eos && !t.global() && !streams.OffsetsInStore(n.v) {
-			why += ": the application fails once; exactly-once deletes the task's directory then, and the start after that replays it"
+		// Seen on 4.0.2 and 4.4.0: of tasks up to 4.2, of global/ from 4.3 on.
+		if n.eos && t.global() == streams.OffsetsInStore(n.v) {
+			why += ": the application fails once; exactly-once deletes the directory then, and the start after that replays it"
 		}
 		return why, byFiles
 	}
