@@ -234,7 +234,7 @@ func topicConditions() []condition {
 		}
 	}
 	return []condition{
-		{name: "zombies", profile: "papi", task: "0_0", early: true, full: true, check: "restart.zombies", zombies: true, do: func(w *realWorld, dir string) error {
+		{name: "zombies", profile: "papi", task: "0_0", early: true, check: "restart.zombies", zombies: true, do: func(w *realWorld, dir string) error {
 			return w.b.DropTombstones(w.t.Context(), w.changelog("plain-kv", 0).Topic)
 		}, last: func(_ *realWorld, dir string) error {
 			at := time.Now().Add(-48 * time.Hour)
