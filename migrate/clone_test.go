@@ -278,7 +278,7 @@ func cloneFixture(t *testing.T, app, newApp string) {
 	if old, err = c.FinishList(ctx, m); err != nil {
 		t.Fatal(err)
 	}
-	list = nil
+	var list []string
 	for _, d := range old {
 		list = append(list, d.Path)
 	}
