@@ -119,10 +119,11 @@ func openTransactions(f *facts, r *report) {
 			if !late && f.cluster.members > 0 || !late && age < time.Minute {
 				continue
 			}
-			y := r.warn(t.at(x.partition), "a transaction has been open for %s", human.Duration(age.Round(time.Second)))
+			say, title := r.warn, "a transaction has been open for %s"
 			if late {
-				y = r.problem(t.at(x.partition), "a transaction hangs: it has been open for %s, longer than its timeout", human.Duration(age.Round(time.Second)))
+				say, title = r.problem, "a transaction hangs: it has been open for %s, longer than its timeout"
 			}
+			y := say(t.at(x.partition), title, human.Duration(age.Round(time.Second)))
 			y.because("producer %d, epoch %d, from offset %d on; %d offsets lie beyond the last stable one", x.ProducerID, x.Epoch, x.StartOffset, x.gap)
 			switch {
 			case x.TransactionalID != "":
