@@ -15,9 +15,10 @@ import (
 
 // BenchmarkLintAgainstJVM compares the whole command, on a topology of 5,000
 // nodes, with the start of a JVM: of one that does nothing, and of one that does
-// no more than build and describe a topology of four nodes, as every tool in
-// Java must that asks Kafka Streams what a topology is, with Java's defaults and
-// with flags that let it start fast. All run in turn; the ratios are of medians.
+// no more than build and describe a topology, as every tool in Java must that
+// asks Kafka Streams what a topology is: the smallest there is, with Java's
+// defaults and with flags that let it start fast, and the one that is linted.
+// All run in turn; the ratios are of medians.
 //
 //	go test -run '^$' -bench LintAgainstJVM -benchtime 30x ./cmd
 func BenchmarkLintAgainstJVM(b *testing.B) {
@@ -42,8 +43,8 @@ func BenchmarkLintAgainstJVM(b *testing.B) {
 	if worldtest.Installed() == nil {
 		streams := javaCommand(b, filepath.Join(dir, "described"), worldtest.Newest, "Described", describedJava)
 		fast := []string{"java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}
-		names = append(names, "kafka-streams", "kafka-streams-fast")
-		commands = append(commands, streams, append(fast, streams[1:]...))
+		names = append(names, "kafka-streams", "kafka-streams-fast", "kafka-streams-same")
+		commands = append(commands, append(slices.Clip(streams), "1"), slices.Concat(fast, streams[1:], []string{"1"}), append(slices.Clip(streams), "1000"))
 	}
 	walls, cpus := make([][]float64, len(commands)), make([][]float64, len(commands))
 	for b.Loop() {
@@ -70,13 +71,18 @@ func BenchmarkLintAgainstJVM(b *testing.B) {
 	}
 }
 
-// describedJava is the least that a linter in Java needs to know a topology.
+// describedJava is the least that a linter in Java needs to know a topology,
+// which is that of wideTopology.
 const describedJava = `import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.kstream.Grouped;
+import org.apache.kafka.streams.kstream.Materialized;
 
 class Described {
     public static void main(String[] a) {
         StreamsBuilder builder = new StreamsBuilder();
-        builder.<String, String>stream("in").groupByKey().count().toStream().to("out");
+        for (int i = 0; i < Integer.parseInt(a[0]); i++) {
+            builder.<String, String>stream("topic-" + i).groupBy((k, v) -> v, Grouped.as("counts-" + i)).count(Materialized.as("counts-" + i));
+        }
         System.out.println(builder.build().describe());
     }
 }
