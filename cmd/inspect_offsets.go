@@ -19,9 +19,10 @@ column family in the store itself (since 4.3). Where both have one, the file win
 The number is the offset of the last record applied; for global stores it is the
 next one. With --bootstrap-server it is put against the start of the log, the last
 stable offset and the end. VERDICT says what a start from this disk does: resumes,
-from start (nothing stored: all is replayed), wiped (the offset lies outside of
-the log: Kafka Streams wipes the whole task and restores it), or damaged (files of
-the store are: RocksDB may refuse them, and an offset in it is not certain).`
+from start (nothing stored: all is replayed), out of range (the offset lies outside
+of the log: all stores of the task are restored from the start, under exactly-once
+after the task was wiped), or damaged (files of the store are: RocksDB may refuse
+them, and an offset in it is not certain).`
 
 func newInspectOffsets(a *app) *cobra.Command {
 	var f mapFlags

@@ -26,10 +26,10 @@ func lagRemarks(s *MapStore) []Remark {
 		switch at := fmt.Sprintf("%s-%d", l.Topic, e.Partition); {
 		case !ok:
 		case next > e.End:
-			out = append(out, Remark{Problem, fmt.Sprintf("the offset is beyond the end of %s (%d > %d): the topic was made anew, or it is another cluster; Kafka Streams wipes the task", at, next, e.End), "",
+			out = append(out, Remark{Problem, fmt.Sprintf("the offset is beyond the end of %s (%d > %d): the topic was made anew, or it is another cluster; Kafka Streams restores the task from the start (under exactly-once it wipes it first)", at, next, e.End), "",
 				"check the cluster id; the store cannot be resumed from here"})
 		case next < e.Start:
-			out = append(out, Remark{Problem, fmt.Sprintf("the offset is %d before the start of %s: records were deleted or compacted away meanwhile; Kafka Streams wipes the task", e.Start-next, at), "",
+			out = append(out, Remark{Problem, fmt.Sprintf("the offset is %d before the start of %s: records were deleted or compacted away meanwhile; Kafka Streams restores the task from the start (under exactly-once it wipes it first)", e.Start-next, at), "",
 				"plan for a restore from the changelog"})
 		}
 	}
@@ -60,7 +60,7 @@ func foreignOffsets(a *MapApp) (Remark, bool) {
 		return Remark{}, false
 	}
 	return Remark{Problem, fmt.Sprintf("none of %d offsets fits this cluster: it is not the cluster the state is of, or its topics were made anew", all), a.Dir,
-		"check --bootstrap-server and the cluster id before the application starts: it would wipe this state"}, true
+		"check --bootstrap-server and the cluster id before the application starts: it would wipe this state, or replay over it"}, true
 }
 
 // compareStrings compares pairs in turn.

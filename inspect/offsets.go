@@ -46,12 +46,12 @@ type OffsetRow struct {
 
 // What OffsetRow.Verdict says of a start from this offset.
 const (
-	OffsetResumes    = "resumes"    // goes on from here
-	OffsetFromStart  = "from start" // nothing stored: everything is replayed
-	OffsetOutOfRange = "wiped"      // outside of the log: Kafka Streams wipes the task
-	OffsetUnmeasured = "unmeasured" // the log is not known
-	OffsetUnlogged   = "not logged" // there is no changelog
-	OffsetNoStore    = "no store"   // an offset of a store that is not here
+	OffsetResumes    = "resumes"      // goes on from here
+	OffsetFromStart  = "from start"   // nothing stored: everything is replayed
+	OffsetOutOfRange = "out of range" // of the log: the task is restored from the start, under exactly-once after it was wiped
+	OffsetUnmeasured = "unmeasured"   // the log is not known
+	OffsetUnlogged   = "not logged"   // there is no changelog
+	OffsetNoStore    = "no store"     // an offset of a store that is not here
 	OffsetUnreadable = "not readable"
 	OffsetDamaged    = "damaged" // files of the store are: RocksDB may refuse them, and the offset is not certain
 )

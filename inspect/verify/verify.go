@@ -300,7 +300,7 @@ func (u *unit) check(ctx context.Context) (t *Task, why string, err error) {
 		e := ends[p.Partition.Partition]
 		p.LogStart, p.End = e.Start, e.End
 		if p.Offset != nil && *p.Offset >= e.End {
-			t := notComparable(u.task, OutOfRange, fmt.Sprintf("offset %d of partition %d is not below the changelog's end %d: another cluster, or the topic was made anew; Kafka Streams wipes the task", *p.Offset, p.Partition.Partition, e.End))
+			t := notComparable(u.task, OutOfRange, fmt.Sprintf("offset %d of partition %d is not below the changelog's end %d: another cluster, or the topic was made anew; Kafka Streams restores the task from the start (under exactly-once it wipes it first)", *p.Offset, p.Partition.Partition, e.End))
 			for _, p := range u.parts {
 				t.Partitions = append(t.Partitions, p.Partition)
 			}
@@ -310,7 +310,7 @@ func (u *unit) check(ctx context.Context) (t *Task, why string, err error) {
 		case p.Offset == nil && !u.o.At.End:
 			why = "no offset is stored: rows were held against all records of their keys, and missing ones cannot be told"
 		case p.Offset != nil && *p.Offset+1 < e.Start:
-			why = fmt.Sprintf("the log starts at %d, behind the store's offset: what was between is gone, and Kafka Streams wipes the task", e.Start)
+			why = fmt.Sprintf("the log starts at %d, behind the store's offset: what was between is gone, and Kafka Streams restores the task from the start (under exactly-once it wipes it first)", e.Start)
 		}
 	}
 	return nil, why, nil
