@@ -114,7 +114,8 @@ func TestTenThousandStores(t *testing.T) {
 		d.check(200, 50)
 		presses++
 	}
-	if each := time.Since(begun) / time.Duration(presses); each > 250*time.Millisecond {
+	// Some 20 ms when nothing else runs; the race detector on a busy machine takes thirty times that.
+	if each := time.Since(begun) / time.Duration(presses); each > time.Second {
 		t.Errorf("a key takes %v with %d stores", each, stores)
 	} else {
 		t.Logf("a key takes %v with %d stores", each, stores)
