@@ -29,6 +29,11 @@ measures that, with --profile streams as its default. Given as a flag, --measure
 or --into wins over the other one in the environment: --measure alone writes
 nothing, whatever SSTOOL_INTO says.
 
+--share GROUP lets any number of processes on any number of machines do it
+together: they divide the tasks through a Kafka consumer group, each builds its
+own in its --into, and they are done when every task is complete. Kafka Streams
+then gives each task to the host that has it.
+
 One store is named by --application-id and --store; a whole application by --spec
 (see sstool spec). --measure assumes what it is not told and says so; --into must
 be told, or be allowed to derive (--accept-derived).`
@@ -38,6 +43,10 @@ const restoreExample = `  # How long would this application take to recover, and
 
   # Build the state directory before the application starts.
   sstool restore --into /var/lib/kafka-streams --bootstrap-server localhost:9092 --spec orders.yaml
+
+  # The same on every host at once, each with a share of the tasks; and what all have done.
+  sstool restore --into /var/lib/kafka-streams --spec orders.yaml --share orders-restore
+  sstool restore --share orders-restore --status
 
   # One task only; show what would be done.
   sstool restore --into /var/lib/kafka-streams --spec orders.yaml --task 0_1 --dry-run`
@@ -62,6 +71,9 @@ func newRestore(a *app) *cobra.Command {
 	f.register(cmd)
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
 		f.note, f.stdin = f.onlyGiven(a.given), a.io.In
+		if f.share.given() {
+			return f.specHint(a.restoreShare(cmd.Context(), &f))
+		}
 		return f.specHint(a.restore(cmd.Context(), &f))
 	})
 	return cmd

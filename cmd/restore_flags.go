@@ -22,6 +22,7 @@ type restoreFlags struct {
 	kafka    kafkaFlags
 	out      outputFlag
 	progress progressFlag
+	share    shareFlags
 
 	appID, spec, topic, target                 string
 	kind, guarantee                            choiceValue
@@ -51,6 +52,7 @@ func (f *restoreFlags) register(cmd *cobra.Command) {
 	section(cmd, "What to restore", f.registerWhat)
 	section(cmd, "What is known of the store", f.registerKnown)
 	section(cmd, "Where to", f.registerTarget)
+	section(cmd, "Shared by several processes", f.share.register)
 	section(cmd, "How far and how", f.registerHow)
 	section(cmd, "The report", func(fs *pflag.FlagSet) {
 		fs.Var(&f.sla, "sla", "compare the time with this limit and exit 3 when it is missed")

@@ -60,7 +60,11 @@ func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 	sink.Emit(op.Event{Type: op.Phase, Name: "restore"})
 	r := p.newRun(sink)
 	start := time.Now()
-	out, err := r.units(ctx, build, p.Tasks, func(t *TaskPlan, done []unitResult) error {
+	units := r.units
+	if p.share != nil {
+		units = p.share.units(r)
+	}
+	out, err := units(ctx, build, p.Tasks, func(t *TaskPlan, done []unitResult) error {
 		return r.place(t, done)
 	})
 	elapsed := time.Since(start)

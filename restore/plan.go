@@ -31,6 +31,7 @@ type Plan struct {
 
 	client *kafka.Client
 	cores  int
+	share  *share // with other processes; nil when all tasks are ours
 	topics []changelogInfo
 	begun  map[*Unit]bool   // an earlier run was killed while putting them in place
 	was    map[*Unit]string // what stood in their places when the plan was made

@@ -27,7 +27,7 @@ type run struct {
 	sink     op.Sink
 	throttle op.Throttle
 	started  time.Time
-	total    int64 // offsets to replay
+	total    atomic.Int64 // offsets to replay
 	done     atomic.Int64
 	bytes    atomic.Int64
 	live     live
@@ -122,17 +122,18 @@ func (r *run) progress(u *Unit, w *op.Stopwatch, offsets, bytes int64) {
 	if r.sink != nil {
 		r.live.add(u, w, offsets)
 	}
-	done := min(r.done.Add(offsets), r.total) // a partition may be read twice
+	total := r.total.Load()
+	done := min(r.done.Add(offsets), total) // a partition may be read twice
 	b := r.bytes.Add(bytes)
 	now := time.Now()
 	if r.sink == nil || !r.throttle.Ready(now) {
 		return
 	}
-	e := op.Event{Type: op.Progress, Name: u.Topic, Done: done, Total: r.total, Unit: "records", Bytes: b}
+	e := op.Event{Type: op.Progress, Name: u.Topic, Done: done, Total: total, Unit: "records", Bytes: b}
 	if s := now.Sub(r.started).Seconds(); s > 0 {
 		e.Rate = float64(done) / s
 		if e.Rate > 0 {
-			e.ETA = time.Duration(float64(r.total-done) / e.Rate * float64(time.Second))
+			e.ETA = time.Duration(float64(total-done) / e.Rate * float64(time.Second))
 		}
 	}
 	r.live.tell(&e)
@@ -174,7 +175,7 @@ func (p *Plan) newRun(sink op.Sink) *run {
 			}
 			units++
 			for _, x := range u.Parts {
-				r.total += x.Records()
+				r.total.Add(x.Records())
 			}
 		}
 	}
