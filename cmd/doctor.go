@@ -45,7 +45,7 @@ type doctorFlags struct {
 	version   string // of Kafka Streams
 	target    string // of Kafka Streams
 	guarantee choiceValue
-	rate      float64
+	rate      numberValue
 	report    string
 	areas     namesValue
 	checks    namesValue
@@ -57,7 +57,7 @@ type doctorFlags struct {
 }
 
 func newDoctor(a *app) *cobra.Command {
-	var f doctorFlags
+	f := doctorFlags{rate: numberValue{min: 1}}
 	cmd := &cobra.Command{
 		Use:     "doctor",
 		Short:   "say what the next start, an upgrade or a downgrade will do, and what to do about it",
@@ -83,7 +83,7 @@ func newDoctor(a *app) *cobra.Command {
 		fs.StringVar(&f.target, "target-version", "", "`VERSION` of an upgrade or a downgrade to judge: 4.4")
 		f.guarantee.choices = []string{"at_least_once", "exactly_once_v2"}
 		fs.Var(&f.guarantee, "processing-guarantee", "processing `GUARANTEE` of the application: at_least_once or exactly_once_v2 (default as --app-config says)")
-		fs.Float64Var(&f.rate, "rate", 0, "records a restore takes in a second, to predict times, `RECORDS`")
+		fs.Var(&f.rate, "rate", "records a restore takes in a second, to predict times, `RECORDS`")
 		fs.StringVar(&f.report, "report", "", "saved sstool restore --measure -o json, for the rate of each kind of store, `FILE`")
 		fs.Var(&f.sla, "sla", "how long a restore may take, `DURATION`; --report says how long it does")
 	})
@@ -147,7 +147,7 @@ func (a *app) doctor(ctx context.Context, f *doctorFlags) error {
 	case o.ClientErr != nil:
 		return o.ClientErr
 	case res.Count.Warnings+res.Count.Problems > 0:
-		return op.Errorf(op.Problems, "%d problems, %d warnings", res.Count.Problems, res.Count.Warnings)
+		return op.Errorf(op.Problems, "%s, %s", counted(res.Count.Problems, "problem"), counted(res.Count.Warnings, "warning"))
 	}
 	return nil
 }

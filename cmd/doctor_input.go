@@ -19,7 +19,7 @@ import (
 
 // doctorOptions reads what the flags name.
 func (a *app) doctorOptions(f *doctorFlags) (doctor.Options, error) {
-	o := doctor.Options{AppID: f.appID, Also: f.also, Guarantee: f.guarantee.value, Rate: f.rate,
+	o := doctor.Options{AppID: f.appID, Also: f.also, Guarantee: f.guarantee.value, Rate: float64(f.rate.or(0)),
 		Areas: f.areas, Only: f.checks, Now: time.Now()}
 	err := checkNames(f)
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *app) doctorOptions(f *doctorFlags) (doctor.Options, error) {
 		if err != nil {
 			return o, err
 		}
-		if o.Rates = m.rates(); f.rate == 0 {
+		if o.Rates = m.rates(); !f.rate.set {
 			o.Rate = m.RecordsPerSec
 		}
 		o.Restored, o.RestoredFrom = m.took(f.report)
@@ -77,9 +77,6 @@ func checkNames(f *doctorFlags) error {
 			}
 			return e.WithTry("sstool doctor --list has them all")
 		}
-	}
-	if f.rate < 0 {
-		return op.Errorf(op.Usage, "--rate %v is no number of records", f.rate)
 	}
 	return nil
 }
@@ -158,7 +155,12 @@ func readAppConfig(path string) (*doctor.AppConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	return doctor.NewAppConfig(path, set), nil
+	c := doctor.NewAppConfig(path, set)
+	if !c.Known() {
+		return nil, op.Errorf(op.Usage, "%s has no setting of Kafka Streams: it would be taken for one that leaves all at the defaults", path).
+			WithTry("the application's properties, with application.id; Spring's and Quarkus' prefixes are known")
+	}
+	return c, nil
 }
 
 // doctorTopology reads the topology's text; nil without a file.

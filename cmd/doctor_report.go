@@ -30,7 +30,7 @@ func renderDoctor(w *tableWriter, res *doctor.Result) {
 	if !wide {
 		renderLacking(w, res.Findings)
 	}
-	w.line("%d problems, %d warnings, %d ok, %d not measured", res.Count.Problems, res.Count.Warnings, res.Count.OK, res.Count.Unmeasured)
+	w.line("%s, %s, %d ok, %d not measured", counted(res.Count.Problems, "problem"), counted(res.Count.Warnings, "warning"), res.Count.OK, res.Count.Unmeasured)
 }
 
 // lacking says whether a whole check could not be made.
@@ -99,7 +99,7 @@ func renderStarts(w *tableWriter, res *doctor.Result) {
 func renderFinding(w *tableWriter, x op.Finding) {
 	title := x.Title
 	if x.Status == op.Unmeasured {
-		title += ": " + unmeasured(x.Reason)
+		title += ": " + x.Reason // the status says that it is unmeasured
 	}
 	if x.Subject != "" {
 		title = x.Subject + ": " + title

@@ -20,7 +20,7 @@ import (
 // Java properties.
 func loadSettings(path string) (map[string]string, error) {
 	if ext := filepath.Ext(path); ext != ".yml" && ext != ".yaml" {
-		return kafka.LoadProperties(path)
+		return kafka.LoadProperties("the application's properties", path)
 	}
 	file, size, err := op.OpenFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -44,22 +44,27 @@ func loadSettings(path string) (map[string]string, error) {
 		if err != nil { // of the syntax: it quotes no value
 			return nil, op.Errorf(op.Usage, "%s: %w", path, err)
 		}
-		flatten(&doc, "", set, 0)
+		if flatten(&doc, "", set, 0); len(set) > maxSettings {
+			return nil, op.Errorf(op.Usage, "%s has more than %s settings", path, human.Count(maxSettings))
+		}
 	}
 }
+
+// maxSettings bounds what aliases of aliases can make of a small file.
+const maxSettings = 100_000
 
 // flatten turns nested keys into dotted ones, as Spring does. What is neither a
 // mapping nor a value is left out.
 func flatten(n *yaml.Node, prefix string, set map[string]string, depth int) {
 	switch {
-	case depth > 64:
+	case depth > 64 || len(set) > maxSettings:
 	case n.Kind == yaml.DocumentNode && len(n.Content) > 0:
 		flatten(n.Content[0], prefix, set, depth+1)
 	case n.Kind == yaml.AliasNode:
 		flatten(n.Alias, prefix, set, depth+1)
 	case n.Kind == yaml.ScalarNode && prefix != "":
 		set[prefix] = n.Value
-	case n.Kind == yaml.SequenceNode:
+	case n.Kind == yaml.SequenceNode && prefix != "":
 		var list []string
 		for _, x := range n.Content {
 			if x.Kind == yaml.ScalarNode {

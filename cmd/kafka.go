@@ -46,7 +46,7 @@ func needsCluster(cmd *cobra.Command) bool {
 func (f *kafkaFlags) config(warn func(string)) (kafka.Config, error) {
 	cfg := kafka.Config{Warn: warn}
 	if f.commandConfig != "" {
-		props, err := kafka.LoadProperties(f.commandConfig)
+		props, err := kafka.LoadProperties("client properties", f.commandConfig)
 		if err != nil {
 			return cfg, err
 		}

@@ -17,7 +17,7 @@ restoring that fall behind, write stalls, flushes, sizes, and the time that a
 restoration takes.
 
 URL is a Prometheus endpoint of an instance, FILE a saved page of one, packed or
-not; each more is another instance. Names are known as the JMX exporter writes them
+not (- is standard input); each more is another instance. Names are known as the JMX exporter writes them
 (without rules, and with the usual ones), as Micrometer and Spring Boot do, and as
 OpenTelemetry writes those of KIP-714.
 
@@ -115,18 +115,21 @@ func (a *app) monitor(ctx context.Context, f *monitorFlags, args []string) error
 	if err := f.check(sources); err != nil {
 		return err
 	}
+	if err := f.checkSave(ctx, args); err != nil {
+		return err
+	}
 	m := monitor.New(sources)
 	if err := f.earlier(ctx, m); err != nil {
 		return err
 	}
 	res, err := a.monitorRounds(ctx, f, m, o)
-	if err != nil {
-		return err
-	}
-	if f.save != "" {
+	if f.save != "" && m.Seen() && (err == nil || ctx.Err() != nil) { // interrupted, too: --watch has no other end
 		if err := saveHistory(f.save, m, o); err != nil {
 			return err
 		}
+	}
+	if err != nil {
+		return err
 	}
 	return monitorVerdict(res)
 }

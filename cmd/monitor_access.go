@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ func (f *monitorFlags) check(sources []*monitor.Source) error {
 // monitorAccess reads what the flags name: secrets are in files or in the
 // environment, not on the command line, where others see them.
 func (a *app) monitorAccess(f *monitorFlags) (monitor.Access, error) {
-	access := monitor.Access{User: f.user, Timeout: time.Duration(f.timeout)}
+	access := monitor.Access{User: f.user, Timeout: time.Duration(f.timeout), Stdin: a.io.In}
 	var err error
 	if f.user != "" {
 		if access.Password, err = secret("password", f.passwordFile, a.io.getenv("SSTOOL_PASSWORD")); err != nil {
@@ -119,6 +120,36 @@ func (f *monitorFlags) earlier(ctx context.Context, m *monitor.Monitor) error {
 		return nil
 	}
 	return err
+}
+
+// checkSave refuses a file that --save cannot write, before anybody waits for
+// it, and one that is not the monitor's: what is saved takes its place.
+func (f *monitorFlags) checkSave(ctx context.Context, args []string) error {
+	if f.save == "" {
+		return nil
+	}
+	for _, page := range args {
+		if files.Same(page, f.save) {
+			return op.Errorf(op.Usage, "--save %s would take the place of the page that is looked at", f.save)
+		}
+	}
+	st, err := os.Stat(f.save)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Stat(filepath.Dir(f.save)); err != nil {
+			return op.Errorf(op.NotFound, "--save %s: no such directory", f.save)
+		}
+		return nil
+	case err != nil:
+		return op.Errorf(op.Failed, "--save: %w", err)
+	case st.Size() == 0 && st.Mode().IsRegular():
+		return nil
+	}
+	old := monitor.New(nil)
+	if err := old.Since(ctx, f.save); err != nil {
+		return op.Errorf(op.Usage, "--save would replace what is no page of metrics: %w", err).WithTry("another name; or remove it")
+	}
+	return nil
 }
 
 // saveHistory writes what the longest window needs.

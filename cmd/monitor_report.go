@@ -53,7 +53,7 @@ func renderMonitor(w *tableWriter, r *monitor.Result, all bool) {
 	if r.Span > 0 {
 		over = " over " + monitor.Seconds.Format(r.Span)
 	}
-	w.sentence("%s missed (%d problems, %d warnings), %d ok, %d unmeasured%s", counted(sum.Missed(), "threshold"), sum.Problem, sum.Warning, sum.OK, sum.Unmeasured, over)
+	w.sentence("%s missed (%s, %s), %d ok, %d unmeasured%s", counted(sum.Missed(), "threshold"), counted(sum.Problem, "problem"), counted(sum.Warning, "warning"), sum.OK, sum.Unmeasured, over)
 }
 
 // monitorGauges is the table of values: those that missed, or all that were

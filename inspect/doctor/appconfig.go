@@ -106,6 +106,18 @@ func (c *AppConfig) get(name string) string {
 	return strings.TrimSpace(c.Set[name])
 }
 
+// Known says whether any of the settings is Kafka's: a file without one says
+// nothing of the application.
+func (c *AppConfig) Known() bool {
+	for key := range c.Set {
+		name, who, _ := ownerOf(key)
+		if slices.Contains(namesOf(who), name) {
+			return true
+		}
+	}
+	return false
+}
+
 // client is a setting of one of the clients, as Kafka Streams finds it: with
 // the client's prefix, or without.
 func (c *AppConfig) client(prefix, name string) string {

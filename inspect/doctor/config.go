@@ -156,18 +156,22 @@ func clientPrefixes() [][2]string {
 	return [][2]string{{"main.consumer.", "c"}, {"restore.consumer.", "c"}, {"global.consumer.", "c"}, {"consumer.", "c"}, {"producer.", "p"}, {"admin.", "a"}, {"topic.", "t"}}
 }
 
+// ownerOf takes a client's prefix off a name, and says who has the rest.
+func ownerOf(key string) (name, who, prefix string) {
+	for _, p := range clientPrefixes() {
+		if rest, ok := strings.CutPrefix(key, p[0]); ok {
+			return rest, p[1], p[0]
+		}
+	}
+	return key, "scpa", ""
+}
+
 // misspelt finds names that are nearly one of Kafka's. Others are the
 // application's own: serializers and interceptors have theirs.
 func misspelt(f *facts, r *report) {
 	own := 0
 	for _, key := range slices.Sorted(maps.Keys(f.config.Set)) {
-		name, who, prefix := key, "scpa", ""
-		for _, p := range clientPrefixes() {
-			if rest, ok := strings.CutPrefix(key, p[0]); ok {
-				name, prefix, who = rest, p[0], p[1]
-				break
-			}
-		}
+		name, who, prefix := ownerOf(key)
 		known := namesOf(who)
 		if slices.Contains(known, name) {
 			continue

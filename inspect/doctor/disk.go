@@ -27,10 +27,11 @@ type owner struct {
 	example string
 }
 
-// treeSize sums what lies below a directory; nothing when it is not there.
-func treeSize(dir string) (size int64, files int) {
-	filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+// heldByUs sums what sstool keeps in its directory, nothing when it is not
+// there: not the ledgers directly in it, which say what was done.
+func heldByUs(dir string) (size int64, files int) {
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || filepath.Dir(path) == filepath.Clean(dir) {
 			return nil
 		}
 		if st, err := d.Info(); err == nil {

@@ -176,20 +176,17 @@ func heldDatabases(f *facts, app string, pid *int) (out []string) {
 }
 
 func strayFiles(f *facts, r *report) {
-	fatal := func(path, what string) {
-		r.problem(path, "%s", what).then("Kafka Streams 4.4 does not start on it; earlier versions may leave out what is beside it").
-			do("move it out of the application's directory")
-	}
 	for _, a := range f.tree.Apps {
 		if f.app != "" && a.ID != f.app {
 			continue
 		}
-		for _, o := range a.Odd {
-			fatal(o.Path, o.What)
+		for _, o := range alike(a.Odd) {
+			o.tell(a.Dir, r.problem).then("Kafka Streams 4.4 does not start on it; earlier versions may leave out what is beside it").
+				do("move it out of the application's directory")
 		}
 		for _, k := range a.Tasks {
-			for _, o := range k.Odd {
-				r.warn(o.Path, "%s", o.What).then("it takes room, and a clean-up of the directory may stumble over it").do("move it out of the task's directory")
+			for _, o := range alike(k.Odd) {
+				o.tell(k.Dir, r.warn).then("it takes room, and a clean-up of the directory may stumble over it").do("move it out of the task's directory")
 			}
 			for _, name := range k.Files {
 				if strings.HasSuffix(name, ".tmp") {
@@ -199,14 +196,41 @@ func strayFiles(f *facts, r *report) {
 		}
 	}
 	own := filepath.Join(stateDirOf(f), ".sstool")
-	if size, files := treeSize(own); files > 0 {
-		r.warn(own, "%s in %d files that sstool moved aside or was building", human.Bytes(size), files).
+	if size, files := heldByUs(own); files > 0 {
+		r.warn(own, "%s that sstool moved aside or was building", human.Bytes(size)).because("files: %d", files).
 			then("they take room; Kafka Streams does not look there").
 			do("when the application runs well on what was put in place, delete what lies in aside/; a build that was stopped continues with the same command")
 	}
 	if !slices.ContainsFunc(r.findings, isFinding) {
 		r.ok("", "nothing but Kafka Streams' own files")
 	}
+}
+
+// odd is what lies in a directory for one reason.
+type odd struct {
+	what  string
+	paths []string
+}
+
+// alike groups what lies in a directory: a thousand strays are one finding.
+func alike(all []inspect.Odd) []*odd {
+	var out []*odd
+	for _, o := range all {
+		i := slices.IndexFunc(out, func(x *odd) bool { return x.what == o.What })
+		if i < 0 {
+			i = len(out)
+			out = append(out, &odd{what: o.What})
+		}
+		out[i].paths = append(out[i].paths, o.Path)
+	}
+	return out
+}
+
+func (o *odd) tell(dir string, say func(subject, format string, args ...any) *finding) *finding {
+	if len(o.paths) == 1 {
+		return say(o.paths[0], "%s", o.what)
+	}
+	return say(dir, "%s, %d times", o.what, len(o.paths)).because("%s", inspect.Few(o.paths))
 }
 
 // stateDirOf is the state.dir of the path.

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"sstool/inspect"
+	"sstool/internal/files"
 	"sstool/internal/human"
 	"sstool/internal/streams"
 	"sstool/internal/topology"
@@ -129,7 +129,7 @@ func twoHosts(f *facts, r *report) {
 }
 
 func (f *facts) compareHosts(r *report, mine, other *inspect.MapApp, path string) {
-	if sameDir(mine.Dir, other.Dir) {
+	if files.Same(mine.Dir, other.Dir) {
 		r.problem(mine.ID, "%s and %s are the same directory", mine.Dir, other.Dir).
 			then("the second instance does not start while the first holds .lock; on file systems without locks they destroy each other's stores").
 			do("give each instance a state.dir of its own")
@@ -181,10 +181,4 @@ func offsetSum(a *inspect.MapApp, task string) int64 {
 		}
 	}
 	return sum
-}
-
-func sameDir(a, b string) bool {
-	x, errA := os.Stat(a)
-	y, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(x, y)
 }

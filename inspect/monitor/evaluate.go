@@ -116,19 +116,23 @@ func (e *evaluation) value(c *Check, m Metric, g *Gauge) (float64, bool) {
 	case !ok:
 		g.unmeasured("%s", e.missing(m, g.Subject))
 		return 0, false
-	case math.IsNaN(v) || math.IsInf(v, 0):
+	case !measured(v):
 		g.unmeasured("%s is %v: the application measured nothing", m, v)
 		return 0, false
 	}
 	return v * scale, true
 }
 
+// measured says whether a metric's value is one: no metric here can be
+// negative, and a store that does not know its keys says -1.
+func measured(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }
+
 // sum adds up the stores of an application on an instance.
 func (e *evaluation) sum(m Metric, g *Gauge) (float64, bool) {
 	var sum float64
 	seen := false
 	for _, s := range e.h.subjects(m) {
-		if v, _ := e.h.now(s, m); s.Instance == g.Instance && s.Application == g.Application && !math.IsNaN(v) {
+		if v, _ := e.h.now(s, m); s.Instance == g.Instance && s.Application == g.Application && measured(v) {
 			sum, seen = sum+v, true
 		}
 	}

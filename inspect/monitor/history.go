@@ -59,13 +59,13 @@ func (h *History) now(s Subject, m Metric) (float64, bool) {
 }
 
 // window is what a series was in the last time of a length, without values that
-// are not numbers. The span between two scrapes is never exact: a twentieth
+// say nothing. The span between two scrapes is never exact: a twentieth
 // less, or a first scrape a twentieth before, is as good.
 func (h *History) window(s Subject, m Metric, length time.Duration) []Point {
 	from := h.newest[s.Instance].Add(-length - length/20)
 	var out []Point
 	for _, p := range h.series[Key{s, m}] {
-		if !p.Time.Before(from) && !math.IsNaN(p.Value) {
+		if !p.Time.Before(from) && measured(p.Value) {
 			out = append(out, p)
 		}
 	}

@@ -60,6 +60,9 @@ func (m *Monitor) Scrape(ctx context.Context) error {
 	return nil
 }
 
+// Seen says whether any source has shown metrics of Kafka Streams so far.
+func (m *Monitor) Seen() bool { return len(m.History.series) > 0 }
+
 // Since takes an earlier scrape into the history: a file that History.Saved
 // wrote, or any saved scrape. A plain one does not say of which instance it is;
 // when there is one source, it is of that.
@@ -116,7 +119,7 @@ var ErrNoStreams = errors.New("none of them is a metric of Kafka Streams that is
 
 // Evaluate judges what was scraped so far.
 func (m *Monitor) Evaluate(o Options) (*Result, error) {
-	if len(m.History.series) == 0 {
+	if !m.Seen() {
 		n, target := 0, ""
 		for _, s := range m.told {
 			if n += s.Samples; s.Error == "" {

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,11 @@ type Access struct {
 	Token          string         // a bearer token, when set
 	Roots          *x509.CertPool // whom to trust with https; nil for the system's
 	Timeout        time.Duration  // of one scrape; default 10 s
+	Stdin          io.Reader      // what the target - reads; nil: it is a file's name
 }
+
+// Stdin is the target that is standard input.
+const Stdin = "-"
 
 // maxBody bounds a scrape, unpacked: large applications show some 10 MB.
 const maxBody = 64 << 20
@@ -42,6 +47,7 @@ type Source struct {
 
 	target  string // as it was given
 	url     *url.URL
+	stdin   io.Reader // the source is standard input
 	access  Access
 	client  *http.Client
 	catalog catalog
@@ -64,10 +70,16 @@ func Open(targets []string, access Access) ([]*Source, error) {
 	out := make([]*Source, len(targets))
 	for i, t := range targets {
 		s := &Source{target: t, access: access, client: client, catalog: newCatalog(), Name: filepath.Base(t)}
+		if t == Stdin && access.Stdin != nil {
+			if slices.Contains(targets[:i], Stdin) {
+				return nil, op.Errorf(op.Usage, "%s, standard input, can be read only once", Stdin)
+			}
+			s.Name, s.stdin = "stdin", access.Stdin
+		}
 		if isURL(t) {
 			u, err := url.Parse(t)
-			if err != nil || u.Host == "" {
-				return nil, op.Errorf(op.Usage, "%q is no URL", t)
+			if err != nil || u.Hostname() == "" {
+				return nil, op.Errorf(op.Usage, "%q is no URL", withoutUser(t)).WithTry("http://HOST:9404/metrics")
 			}
 			if u.User != nil { // not into any message
 				s.access.User = u.User.Username()
@@ -89,6 +101,17 @@ func Open(targets []string, access Access) ([]*Source, error) {
 
 func isURL(s string) bool {
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
+}
+
+// withoutUser is a URL, one that cannot be parsed too, without credentials: a
+// password may hold any character, an @ or a slash as well.
+func withoutUser(s string) string {
+	i := strings.LastIndex(s, "@")
+	if i < 0 {
+		return s
+	}
+	scheme, _, _ := strings.Cut(s, "://")
+	return scheme + "://…@" + s[i+1:]
 }
 
 // Target is the source as it was given, without credentials.
@@ -168,10 +191,19 @@ func (s *Source) refused(resp *http.Response) error {
 
 // file reads a saved scrape, packed or not.
 func (s *Source) file() (*Scrape, error) {
+	if s.stdin != nil {
+		return s.saved(s.stdin, time.Now())
+	}
 	f, _, err := op.OpenFile(s.target)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, op.Errorf(op.NotFound, "%s: no such file", s.target)
+		e := op.Errorf(op.NotFound, "%s: no such file", s.target)
+		if strings.Contains(s.target, ":") {
+			return nil, e.WithTry("http://%s, if it is an endpoint", s.target)
+		}
+		return nil, e
+	case errors.Is(err, op.ErrNotRegular):
+		return nil, op.Errorf(op.Usage, "saved scrape: %w", err).WithTry("- reads standard input")
 	case err != nil:
 		return nil, op.Errorf(op.Usage, "saved scrape: %w", err)
 	}
@@ -180,14 +212,20 @@ func (s *Source) file() (*Scrape, error) {
 	if err != nil {
 		return nil, fmt.Errorf("saved scrape: %w", err)
 	}
-	in := bufio.NewReader(f)
+	return s.saved(f, st.ModTime())
+}
+
+// saved reads a page, packed or not.
+func (s *Source) saved(r io.Reader, at time.Time) (*Scrape, error) {
+	in := bufio.NewReader(r)
 	var text io.Reader = in
 	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
+		var err error
 		if text, err = gzip.NewReader(in); err != nil {
-			return nil, op.Errorf(op.Usage, "%s: %w", s.target, err)
+			return nil, op.Errorf(op.Usage, "%s: %w", s.Name, err)
 		}
 	}
-	return read(&bounded{r: text, left: maxBody}, s.Name, st.ModTime(), s.catalog)
+	return read(&bounded{r: text, left: maxBody}, s.Name, at, s.catalog)
 }
 
 // bounded is a reader that fails when there is too much.

@@ -88,6 +88,14 @@ func RemoveEmpty(dir string) error {
 	return os.Remove(dir)
 }
 
+// Same reports whether two paths are the same file or directory; not when one
+// is not there.
+func Same(a, b string) bool {
+	x, errA := os.Stat(a)
+	y, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(x, y)
+}
+
 // SameFileSystem reports whether a rename from a to b can work; b or its
 // nearest existing parent decides.
 func SameFileSystem(a, b string) (bool, error) {

@@ -26,7 +26,6 @@ var owners = map[string][]string{
 	"github.com/fsnotify/fsnotify":          {"tui"},
 	"github.com/linxGnu/grocksdb":           {"internal/rocks"},
 	"github.com/twmb/franz-go":              {"internal/kafka", "internal/kafkatest", "internal/worldtest"},
-	"github.com/magiconair/properties":      {"internal/kafka"},
 	"github.com/pavlo-v-chernykh/keystore-": {"internal/kafka"},
 	"software.sslmate.com/src/go-pkcs12":    {"internal/kafka", "internal/worldtest"},
 	"go.yaml.in/yaml/v3":                    {"internal/spec", "cmd"},

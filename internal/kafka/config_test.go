@@ -37,6 +37,10 @@ func TestParseProperties(t *testing.T) {
 		{"a=${HOME}", Properties{"a": "${HOME}"}},
 		{"a=\xe9", Properties{"a": "é"}},
 		{"a=1\na=2", Properties{"a": "2"}},
+		{"a.\\\n  b\\\r c = d", Properties{"a.bc": "d"}}, // a name goes on, too
+		{"a=b\\\n\n#c", Properties{"a": "b"}},
+		{"\\\n#a=b", Properties{}},
+		{"a=\\uD83D\\uDE00\\", Properties{"a": "😀"}},
 	} {
 		got, err := parseProperties([]byte(x.in))
 		if err != nil || !maps.Equal(got, x.want) {
@@ -52,7 +56,7 @@ func TestParseProperties(t *testing.T) {
 func TestLoadProperties(t *testing.T) {
 	f := filepath.Join(t.TempDir(), "client.properties")
 	os.WriteFile(f, []byte("bootstrap.servers=a:1, b:2\n"), 0o600)
-	p, err := LoadProperties(f)
+	p, err := LoadProperties("client properties", f)
 	if err != nil || p["bootstrap.servers"] != "a:1, b:2" {
 		t.Fatal(p, err)
 	}
@@ -60,7 +64,7 @@ func TestLoadProperties(t *testing.T) {
 	if err != nil || !slices.Equal(set.bootstrap, []string{"a:1", "b:2"}) {
 		t.Fatal(set.bootstrap, err)
 	}
-	_, err = LoadProperties(f + "x")
+	_, err = LoadProperties("client properties", f+"x")
 	optest.WantKind(t, err, op.NotFound, f+"x")
 }
 

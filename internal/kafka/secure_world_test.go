@@ -16,7 +16,7 @@ func TestRealWrongSecurity(t *testing.T) {
 	worldtest.Require(t)
 	b := worldtest.StartSecureBroker(t, worldtest.Options{})
 	load := func(name string) kafka.Properties {
-		p, err := kafka.LoadProperties(b.Client(name).File)
+		p, err := kafka.LoadProperties("client properties", b.Client(name).File)
 		if err != nil {
 			t.Fatal(err)
 		}

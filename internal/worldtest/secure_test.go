@@ -57,7 +57,7 @@ func TestSecureListeners(t *testing.T) {
 
 // readWithSstool opens the cluster as a command does and reads the partition.
 func readWithSstool(ctx context.Context, c SecureClient, clusterID, topic string) (int, error) {
-	properties, err := kafka.LoadProperties(c.File)
+	properties, err := kafka.LoadProperties("client properties", c.File)
 	if err != nil {
 		return 0, err
 	}
