@@ -34,6 +34,10 @@ together: they divide the tasks through a Kafka consumer group, each builds its
 own in its --into, and they are done when every task is complete. Kafka Streams
 then gives each task to the host that has it.
 
+--into DIR --follow then goes on: it applies what comes, like a standby replica
+outside of the application, until SIGTERM or Ctrl-C ends it (exit 0). Until then
+it holds the application's lock; afterwards the application goes on at once.
+
 One store is named by --application-id and --store; a whole application by --spec
 (see sstool spec). --measure assumes what it is not told and says so; --into must
 be told, or be allowed to derive (--accept-derived).`
@@ -49,7 +53,10 @@ const restoreExample = `  # How long would this application take to recover, and
   sstool restore --share orders-restore --status
 
   # One task only; show what would be done.
-  sstool restore --into /var/lib/kafka-streams --spec orders.yaml --task 0_1 --dry-run`
+  sstool restore --into /var/lib/kafka-streams --spec orders.yaml --task 0_1 --dry-run
+
+  # A standby outside of the application: kept up to date until it is stopped.
+  sstool restore --into /var/lib/kafka-streams --spec orders.yaml --follow --metrics-listen :9464 --progress text`
 
 func newRestore(a *app) *cobra.Command {
 	var f restoreFlags
@@ -71,8 +78,14 @@ func newRestore(a *app) *cobra.Command {
 	f.register(cmd)
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
 		f.note, f.stdin = f.onlyGiven(a.given), a.io.In
+		if err := f.follow.check(f.share.given()); err != nil {
+			return err
+		}
 		if f.share.given() {
 			return f.specHint(a.restoreShare(cmd.Context(), &f))
+		}
+		if f.follow.on {
+			return f.specHint(a.follow(cmd.Context(), &f))
 		}
 		return f.specHint(a.restore(cmd.Context(), &f))
 	})

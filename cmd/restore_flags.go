@@ -43,6 +43,8 @@ type restoreFlags struct {
 	projectThreads                                                                     numbersValue
 	projectSizes                                                                       namesValue
 
+	follow followFlags
+
 	note  string // what onlyGiven left out
 	stdin io.Reader
 }
@@ -54,6 +56,7 @@ func (f *restoreFlags) register(cmd *cobra.Command) {
 	section(cmd, "Where to", f.registerTarget)
 	section(cmd, "Shared by several processes", f.share.register)
 	section(cmd, "How far and how", f.registerHow)
+	section(cmd, "Going on as a standby", f.follow.register)
 	section(cmd, "The report", func(fs *pflag.FlagSet) {
 		fs.Var(&f.sla, "sla", "compare the time with this limit and exit 3 when it is missed")
 		f.repeat.min = 1

@@ -44,6 +44,7 @@ func TestScripts(t *testing.T) {
 			"exitcode":  exitCodeCmd,
 			"same":      sameCmd,
 			"waitfile":  waitFileCmd,
+			"waitgrep":  waitGrepCmd,
 			"holdlock":  holdLockCmd,
 			"damage":    damageCmd,
 			"fixture":   fixtureCmd(t),

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,6 +82,23 @@ func waitFileCmd(ts *testscript.TestScript, neg bool, args []string) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	ts.Fatalf("%s did not appear within a minute", args[0])
+}
+
+// waitGrepCmd waits until a file has a line: waitgrep PATTERN PATH.
+func waitGrepCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: waitgrep PATTERN PATH")
+	}
+	want, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	var text []byte
+	for range 600 {
+		if text, _ = os.ReadFile(ts.MkAbs(args[1])); want.Match(text) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	ts.Fatalf("no line of %s matches %s within a minute:\n%s", args[1], args[0], text)
 }
 
 // holdLockCmd holds a file's lock as an application does, until the script's

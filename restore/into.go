@@ -16,11 +16,13 @@ import (
 // whole. The application's lock is held all the while.
 func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 	o := &p.Options
-	lock, err := applock.Hold(appDir(o.Into, o.ApplicationID))
-	if err != nil {
-		return err
+	if p.locked == nil {
+		lock, err := applock.Hold(appDir(o.Into, o.ApplicationID))
+		if err != nil {
+			return err
+		}
+		defer lock.Release()
 	}
-	defer lock.Release()
 	note, done, err := recoverTarget(o.Into, o.ApplicationID)
 	if err != nil {
 		return err

@@ -79,6 +79,9 @@ type Options struct {
 	AcceptDerived  bool      // values derived from topic configuration may be written
 	Measure        bool      // the caller wants the measurement: assumptions are allowed when nothing is written
 
+	follow  bool // for a follower: what is there is left as it is, and nothing waits for a transaction
+	rebuild bool // one store of a task whose others are followed
+
 	SLA        time.Duration // 0: none
 	Repeat     int           // measured runs; 0 and 1 are one
 	Project    []int         // thread counts to project for; nil: 1, 2, 4, 8

@@ -217,6 +217,10 @@ func (r *run) place(t *TaskPlan, results []unitResult) error {
 			return err
 		}
 	}
+	if p.locked != nil {
+		p.locked.Lock()
+		defer p.locked.Unlock()
+	}
 	pl, err := p.placementOf(t, results)
 	if err != nil {
 		return err

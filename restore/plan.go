@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"sync"
 	"time"
 
 	"sstool/internal/kafka"
@@ -35,6 +36,7 @@ type Plan struct {
 	topics []changelogInfo
 	begun  map[*Unit]bool   // an earlier run was killed while putting them in place
 	was    map[*Unit]string // what stood in their places when the plan was made
+	locked sync.Locker      // with the application's lock held already: held while a task is put in place
 	// forcedSince is when the forced restore that this run continues was begun;
 	// zero when it continues none.
 	forcedSince time.Time
@@ -80,6 +82,7 @@ type Unit struct {
 	Task    *TaskPlan
 
 	topicID string
+	id      [16]byte // the same; zero before Kafka 2.8
 
 	was string // fingerprint of what stood in its place when the plan was made
 }
@@ -197,7 +200,7 @@ func (p *Plan) addStore(ctx context.Context, req *StoreRequest, tasks map[string
 			t = &TaskPlan{Global: true, Known: true}
 			tasks["global"] = t
 		}
-		t.Units = append(t.Units, &Unit{Request: *req, Topic: topic, Parts: ranges, Task: t, topicID: fmt.Sprintf("%x", info.ID)})
+		t.Units = append(t.Units, &Unit{Request: *req, Topic: topic, Parts: ranges, Task: t, topicID: fmt.Sprintf("%x", info.ID), id: info.ID})
 		return nil
 	}
 	for _, r := range ranges {
@@ -214,7 +217,7 @@ func (p *Plan) addStore(ctx context.Context, req *StoreRequest, tasks map[string
 			t = &TaskPlan{Task: id, Known: sub != nil}
 			tasks[id.String()] = t
 		}
-		t.Units = append(t.Units, &Unit{Request: *req, Topic: topic, Parts: []PartRange{r}, Task: t, topicID: fmt.Sprintf("%x", info.ID)})
+		t.Units = append(t.Units, &Unit{Request: *req, Topic: topic, Parts: []PartRange{r}, Task: t, topicID: fmt.Sprintf("%x", info.ID), id: info.ID})
 	}
 	return nil
 }
@@ -258,6 +261,9 @@ func (p *Plan) ranges(ctx context.Context, topic string, parts []int32, req *Sto
 			// The global consumer is read_committed under exactly-once: its end is
 			// the last stable offset.
 			r.To = x.LastStable
+		}
+		if p.Options.follow && p.Committed {
+			r.To = min(r.To, x.LastStable) // the rest comes while following
 		}
 		if err := p.cutRange(ctx, topic, &r, req); err != nil {
 			return nil, err

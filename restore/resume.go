@@ -97,10 +97,21 @@ func (p *Plan) resumeUnit(ctx context.Context, u *Unit, dir string, offsets stre
 // checkpoint and the store's files.
 func tooOld(taskDir, store string, config map[string]string) (age, limit time.Duration, old bool) {
 	ms, err := strconv.ParseInt(config["delete.retention.ms"], 10, 64)
-	if err != nil || !strings.Contains(config["cleanup.policy"], "compact") {
+	if err != nil || !compacted(config) {
 		return 0, 0, false
 	}
 	limit = time.Duration(ms) * time.Millisecond
+	age = time.Since(lastWritten(taskDir, store))
+	return age, limit, age > limit
+}
+
+func compacted(config map[string]string) bool {
+	return strings.Contains(config["cleanup.policy"], "compact")
+}
+
+// lastWritten is the time of the newest of a store's offset and its files; zero
+// when there is none.
+func lastWritten(taskDir, store string) time.Time {
 	var newest time.Time
 	look := func(path string) {
 		if i, err := os.Stat(path); err == nil && i.ModTime().After(newest) {
@@ -114,8 +125,7 @@ func tooOld(taskDir, store string, config map[string]string) (age, limit time.Du
 		}
 		return nil
 	})
-	age = time.Since(newest)
-	return age, limit, age > limit
+	return newest
 }
 
 // isDual says whether a store that is resumed still holds rows from before it

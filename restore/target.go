@@ -72,7 +72,7 @@ func (p *Plan) checkStateDir() error {
 // keepWhole leaves a task alone of which one store is kept, under exactly-once:
 // offsets beside the kept store's are the task's own business there.
 func keepWhole(o *Options, t *TaskPlan) {
-	if o.Guarantee != ExactlyOnce || !slices.ContainsFunc(t.Units, func(u *Unit) bool { return u.Kept }) {
+	if o.Guarantee != ExactlyOnce || o.follow || !slices.ContainsFunc(t.Units, func(u *Unit) bool { return u.Kept }) {
 		return
 	}
 	for _, u := range t.Units {
@@ -97,6 +97,10 @@ func (p *Plan) checkStore(led ledger, t *TaskPlan, dir string, u *Unit) error {
 	if p.begun[u] {
 		u.Done = true
 		return nil
+	}
+	if o.follow {
+		u.Done, u.Kept = full, full
+		return nil // PlanFollow looks at what is there
 	}
 	if o.FromCheckpoint {
 		return nil // a store is expected there: planResume looks at it
@@ -189,7 +193,7 @@ func (p *Plan) recheck(done bool) error {
 // is named, not skipped.
 func (p *Plan) checkWhole(t *TaskPlan, dir string) error {
 	o := &p.Options
-	if o.Guarantee != ExactlyOnce || t.Global || t.Done || o.partial() || o.FromCheckpoint {
+	if o.Guarantee != ExactlyOnce || t.Global || t.Done || o.partial() || o.FromCheckpoint || o.rebuild {
 		return nil
 	}
 	full, err := files.NonEmpty(dir)

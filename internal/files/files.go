@@ -124,6 +124,15 @@ func WriteJSON(path string, v any) error {
 	return Replace(path, append(data, '\n'))
 }
 
+// ReadJSON reads what WriteJSON wrote.
+func ReadJSON(path string, v any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
+
 // Replace replaces the file by data, at once and durably.
 func Replace(path string, data []byte) error {
 	tmp := path + ".tmp"

@@ -19,6 +19,7 @@ type Block struct {
 	First, Next   int64
 	WireBytes     int           // bytes of whole batches, as fetched
 	ReadCommitted bool          // records of aborted transactions are skipped
+	Asked         time.Time     // when the request was sent
 	Wait          time.Duration // from the request to the whole response
 	HighWatermark int64         // as of this response
 	LastStable    int64

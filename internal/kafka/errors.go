@@ -28,6 +28,23 @@ func (e *LogStartMovedError) Error() string {
 // Unwrap gives the error its kind; what to do is the engine's decision.
 func (e *LogStartMovedError) Unwrap() error { return op.Errorf(op.Failed, "log start moved") }
 
+// TopicReplacedError says that the topic was deleted and created anew: offsets
+// of the old one mean nothing in it.
+type TopicReplacedError struct {
+	Topic     string
+	Partition int32
+	Position  int64
+}
+
+func (e *TopicReplacedError) Error() string {
+	return fmt.Sprintf("read %s-%d at offset %d: the topic was deleted and created anew meanwhile", e.Topic, e.Partition, e.Position)
+}
+
+// Unwrap gives the error its kind and its next step.
+func (e *TopicReplacedError) Unwrap() error {
+	return op.Errorf(op.Failed, "the topic was created anew").WithTry("run the command again")
+}
+
 // shownError is an error with another text.
 type shownError struct {
 	text string

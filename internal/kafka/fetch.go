@@ -43,6 +43,9 @@ func (r *PartitionReader) next(ctx context.Context) (*Block, error) {
 			return b, nil
 		case err == nil: // nothing there yet: the broker has waited for us, or says how long to
 			last, try = nil, 0
+			if r.o.Follow {
+				deadline = time.Now().Add(r.o.StallTimeout)
+			}
 			sleep(ctx, wait)
 		default:
 			var fatal *fatalError
@@ -104,10 +107,11 @@ func (r *PartitionReader) fetch(ctx context.Context, deadline time.Time) (*Block
 		r.size = int32(min(2*int64(r.size), int64(r.o.MaxBytes)))
 	}
 	b := &Block{
-		Topic: r.o.Topic, Partition: r.o.Partition, First: r.pos, ReadCommitted: r.o.ReadCommitted, Wait: wait,
+		Topic: r.o.Topic, Partition: r.o.Partition, First: r.pos, ReadCommitted: r.o.ReadCommitted, Asked: start, Wait: wait,
 		HighWatermark: p.HighWatermark, LastStable: p.LastStableOffset, LogStart: p.LogStartOffset,
 		from: r.pos, to: r.o.To, buf: buf, abortedTxns: p.AbortedTransactions,
 	}
+	r.ends.Store(&Ends{At: start, Position: r.pos, HighWatermark: b.HighWatermark, LastStable: b.LastStable, LogStart: b.LogStart})
 	made, d, err := r.block(ctx, b, p.RecordBatches)
 	if made == nil {
 		r.recycle(buf)
@@ -169,7 +173,7 @@ func (r *PartitionReader) empty(ctx context.Context, b *Block) (*Block, time.Dur
 		r.empties = 0
 		if r.o.ReadCommitted && b.HighWatermark > r.pos && !r.txnSeen {
 			r.txnSeen = true
-			r.event(ReadOpenTxn, nil, "an open transaction holds the last stable offset at %d, %d before the end", b.LastStable, r.o.To-b.LastStable)
+			r.event(ReadOpenTxn, nil, "an open transaction holds the last stable offset at %d, %d before the end", b.LastStable, min(r.o.To, b.HighWatermark)-b.LastStable)
 		}
 		return nil, wait, nil
 	}

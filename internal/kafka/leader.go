@@ -91,7 +91,7 @@ func (r *PartitionReader) lookup(ctx context.Context, deadline time.Time) (missi
 	}
 	var zero [16]byte
 	if r.lead.topicID != zero && t.TopicID != zero && t.TopicID != r.lead.topicID {
-		return false, &fatalError{op.Errorf(op.Failed, "%s: the topic was deleted and created anew meanwhile", r.what()).WithTry("run the command again")}
+		return false, &fatalError{&TopicReplacedError{Topic: r.o.Topic, Partition: r.o.Partition, Position: r.pos}}
 	}
 	for _, p := range t.Partitions {
 		if p.Partition != r.o.Partition {

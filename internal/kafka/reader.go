@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sstool/internal/op"
@@ -21,6 +22,13 @@ type ReadOptions struct {
 	Topic     string
 	Partition int32
 	From, To  int64 // [From, To)
+
+	// Follow reads on at the log's end, where To is math.MaxInt64: a broker that
+	// answers "nothing new" is no stall, however long it says so.
+	Follow bool
+	// TopicID, when it is not zero, is the topic that is meant: one that was
+	// made anew under its name is a TopicReplacedError.
+	TopicID [16]byte
 
 	// ReadCommitted reads up to the last stable offset and skips aborted
 	// transactions.
@@ -63,6 +71,8 @@ type PartitionReader struct {
 	txnSeen bool
 	line    *line
 
+	ends atomic.Pointer[Ends]
+
 	mu    sync.Mutex
 	spare [][]byte // buffers of released blocks
 }
@@ -100,6 +110,7 @@ func (c *Client) newReader(ctx context.Context, o ReadOptions) (*PartitionReader
 	}
 	r := &PartitionReader{c: c, o: o, f: f, pos: o.From, size: o.MaxBytes, lead: noLeader(),
 		out: make(chan fetched, o.Prefetch-1), done: make(chan struct{})}
+	r.lead.topicID = o.TopicID
 	// The reader outlives this call's context: only Close ends it.
 	rctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.cancel = cancel

@@ -1,0 +1,273 @@
+//go:build cgo
+
+package restore
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sstool/internal/applock"
+	"sstool/internal/kafkatest"
+	"sstool/internal/op"
+	"sstool/internal/op/optest"
+	"sstool/internal/streams"
+)
+
+// following is a follower that runs beside a test.
+type following struct {
+	t      testing.TB
+	plan   *FollowPlan
+	events *events
+	cancel context.CancelFunc
+	done   chan struct{}
+	res    *FollowResult
+	err    error
+}
+
+func contains(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("%q is missing in:\n%s", p, text)
+		}
+	}
+}
+
+func followOptions(into string, stores ...streams.Store) FollowOptions {
+	return FollowOptions{Options: options(into, stores...), FlushInterval: 200 * time.Millisecond}
+}
+
+// follow starts a follower and waits until it follows.
+func (w *world) follow(t testing.TB, o FollowOptions) *following {
+	t.Helper()
+	plan, err := PlanFollow(t.Context(), w.client, o)
+	if err != nil {
+		t.Fatalf("%v (try %v)", err, op.Tries(err))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &following{t: t, plan: plan, events: &events{}, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(f.done)
+		f.res, f.err = plan.Run(ctx, f.events.sink)
+	}()
+	t.Cleanup(func() { cancel(); <-f.done })
+	f.await(func(s FollowStatus) bool { return true })
+	return f
+}
+
+// await waits until the follower stands as asked.
+func (f *following) await(ok func(FollowStatus) bool) FollowStatus {
+	f.t.Helper()
+	for range 1200 {
+		s, follows := f.plan.Status()
+		if follows && ok(s) {
+			return s
+		}
+		select {
+		case <-f.done:
+			f.t.Fatalf("the follower ended: %v", f.err)
+		case <-time.After(25 * time.Millisecond):
+		}
+	}
+	s, follows := f.plan.Status()
+	f.t.Fatalf("the follower does not get there: following %v, %+v\n%s", follows, s, f.events.warnings())
+	return s
+}
+
+// stop ends it as a signal does.
+func (f *following) stop() *FollowResult {
+	f.t.Helper()
+	f.cancel()
+	<-f.done
+	if f.err != nil {
+		f.t.Fatalf("%v (try %v)", f.err, op.Tries(f.err))
+	}
+	return f.res
+}
+
+// caughtUp waits until the topic's partition is applied to its end.
+func (w *world) caughtUp(f *following, topic string, part int32) {
+	f.t.Helper()
+	offs, err := w.client.Offsets(f.t.Context(), topic, []int32{part})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.await(func(s FollowStatus) bool {
+		return slices.ContainsFunc(s.Partitions, func(p FollowPartition) bool {
+			return p.Topic == topic && p.Partition == part && p.Position == offs[part].End && p.State == "following"
+		})
+	})
+}
+
+// sameAsRestored holds the followed directory against a fresh restore.
+func (w *world) sameAsRestored(t testing.TB, o FollowOptions) {
+	t.Helper()
+	fresh := o.Options
+	fresh.Into, fresh.Force = memDir(t), false
+	w.mustRestore(t, fresh)
+	sameRows(t, "followed", rowsOf(dump(t, appDir(o.Into, app))), rowsOf(dump(t, appDir(fresh.Into, app))))
+}
+
+// rowsOf leaves out families, of which an upgraded store may have more.
+func rowsOf(lines []string) []string {
+	return slices.DeleteFunc(lines, func(l string) bool {
+		n := 0
+		for _, c := range l {
+			if c == ' ' {
+				n++
+			}
+		}
+		return n == 1
+	})
+}
+
+func TestFollow(t *testing.T) {
+	w := newWorld(t, kafkatest.Options{})
+	topic := w.changelog(t, "a", 2, append(numbered(0, 0, 300, 100), numbered(1, 0, 200, 50)...))
+	o := followOptions(memDir(t), kv("a"))
+	f := w.follow(t, o)
+	// Nobody else may have the directory.
+	rival := exec.Command(os.Args[0])
+	rival.Env = append(os.Environ(), childEnv+"=lock|"+appDir(o.Into, app))
+	if out, err := rival.CombinedOutput(); rival.ProcessState.ExitCode() != op.InUse.ExitCode() {
+		t.Errorf("a rival: %v, %s", err, out)
+	}
+	w.produce(t, topic, numbered(0, 300, 500, 100))
+	w.produce(t, topic, []kafkatest.Record{{Partition: 1, Key: []byte("k0001"), Timestamp: 9999}})
+	w.caughtUp(f, topic, 0)
+	w.caughtUp(f, topic, 1)
+	// What is flushed can be read while it follows.
+	f.await(func(s FollowStatus) bool {
+		return slices.ContainsFunc(s.Partitions, func(p FollowPartition) bool { return p.Partition == 0 && p.Checkpoint != nil && *p.Checkpoint == 799 })
+	})
+	w.sameAsRestored(t, o)
+	res := f.stop()
+	if res.Records != 501 || res.Restored != 500 || res.Lag != 0 || len(res.Partitions) != 2 {
+		t.Errorf("%+v", res)
+	}
+	w.sameAsRestored(t, o)
+	lock, err := applock.Hold(appDir(o.Into, app))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Release()
+
+	// The next run goes on.
+	w.produce(t, topic, numbered(1, 200, 50, 10))
+	f = w.follow(t, o)
+	w.caughtUp(f, topic, 1)
+	res = f.stop()
+	if res.Records != 50 || res.Restored != 0 || res.Partitions[0].Began != FollowResume {
+		t.Errorf("%+v", res)
+	}
+	w.sameAsRestored(t, o)
+}
+
+// A changelog that is made anew, one whose start moves past the position, and a
+// follower that was away for too long: the store starts over.
+func TestFollowStartsOver(t *testing.T) {
+	w := newWorld(t, kafkatest.Options{})
+	topic := w.changelog(t, "a", 1, numbered(0, 0, 300, 100))
+	other := w.changelog(t, "b", 1, numbered(0, 0, 100, 10))
+	o := followOptions(memDir(t), kv("a"), kv("b"))
+	f := w.follow(t, o)
+	w.caughtUp(f, topic, 0)
+	// While it follows.
+	if err := w.Delete(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+	w.changelog(t, "a", 1, numbered(0, 5000, 400, 100))
+	f.await(func(s FollowStatus) bool { return s.StartedOver == 1 })
+	w.caughtUp(f, topic, 0)
+	w.produce(t, topic, numbered(0, 6000, 10, 3))
+	w.produce(t, other, numbered(0, 100, 10, 3))
+	w.caughtUp(f, topic, 0)
+	w.caughtUp(f, other, 0)
+	f.stop()
+	w.sameAsRestored(t, o)
+	contains(t, f.events.warnings(), "created anew", "moved aside")
+
+	// While it does not.
+	if err := w.Delete(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+	w.changelog(t, "a", 1, numbered(0, 7000, 500, 100))
+	plan, err := PlanFollow(t.Context(), w.client, o)
+	if err != nil || plan.Starts[0].Action != FollowStartOver || !plan.Starts[0].Own {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	f = w.follow(t, o)
+	w.caughtUp(f, topic, 0)
+	f.stop()
+	w.sameAsRestored(t, o)
+
+	// The log start moves past the store's offset.
+	w.produce(t, topic, numbered(0, 9000, 100, 100))
+	if err := w.DeleteRecords(topic, 0, 550); err != nil {
+		t.Fatal(err)
+	}
+	f = w.follow(t, o)
+	f.stop()
+	w.sameAsRestored(t, o)
+	contains(t, f.events.warnings(), "below the log start")
+}
+
+// A store that nobody followed before is not replaced without being told to.
+func TestFollowRefusesForeign(t *testing.T) {
+	w := newWorld(t, kafkatest.Options{})
+	w.changelog(t, "a", 1, numbered(0, 0, 300, 100), "cleanup.policy", "compact", "delete.retention.ms", "60000")
+	o := followOptions(memDir(t), kv("a"))
+	w.mustRestore(t, o.Options)
+	cp := filepath.Join(appDir(o.Into, app), "0_0", streams.CheckpointFile)
+	w.produce(t, "app-a-changelog", numbered(0, 300, 10, 10))
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(cp, old, old); err != nil {
+		t.Fatal(err)
+	}
+	_, err := PlanFollow(t.Context(), w.client, o)
+	optest.WantKind(t, err, op.Precondition, "deleted rows would live again")
+	o.Force = true
+	f := w.follow(t, o)
+	f.stop()
+	w.sameAsRestored(t, o)
+	if es, err := os.ReadDir(filepath.Join(ownDir(o.Into), "aside", app, "0_0")); err != nil || len(es) != 1 {
+		t.Error(es, err)
+	}
+	// Now it is a follower's, and needs no telling.
+	o.Force = false
+	w.produce(t, "app-a-changelog", numbered(0, 300, 10, 10))
+	if err := os.Chtimes(cp, old, old); err != nil {
+		t.Fatal(err)
+	}
+	f = w.follow(t, o)
+	f.stop()
+	contains(t, f.events.warnings(), "deleted rows would live again")
+	w.sameAsRestored(t, o)
+}
+
+func TestFollowOptions(t *testing.T) {
+	for name, change := range map[string]func(*FollowOptions){
+		"--into":            func(o *FollowOptions) { o.Into = "" },
+		"--measure":         func(o *FollowOptions) { o.Measure = true },
+		"--to-offset":       func(o *FollowOptions) { o.ToOffset = 5 },
+		"--from-checkpoint": func(o *FollowOptions) { o.FromCheckpoint = true },
+		"--skip-existing":   func(o *FollowOptions) { o.SkipExisting = true },
+		"--sla":             func(o *FollowOptions) { o.SLA = time.Second },
+		"--profile":         func(o *FollowOptions) { o.Profile = Streams },
+		"flushing every":    func(o *FollowOptions) { o.FlushInterval = time.Millisecond },
+	} {
+		o := followOptions("state", kv("a"))
+		change(&o)
+		optest.WantKind(t, o.Validate(), op.Usage, name)
+	}
+	o := followOptions("state", kv("a"))
+	if err := o.Validate(); err != nil {
+		t.Error(err)
+	}
+}
