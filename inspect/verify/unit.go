@@ -35,6 +35,7 @@ type unit struct {
 	parts      []*part
 	running    bool            // an application has the store open, or may have
 	own        map[int64]int64 // last offsets that segments say themselves; nil: they say none
+	patience   time.Duration   // that records of rows on disk get to arrive
 
 	workers  int
 	number   atomic.Int64 // of blocks in the table
@@ -102,6 +103,9 @@ func (u *unit) once(ctx context.Context) (*Task, error) {
 	if err := u.readRows(ctx, pieces, routers); err != nil {
 		return nil, err
 	}
+	if err := u.settle(ctx); err != nil {
+		return nil, err
+	}
 	if err := u.readChangelog(ctx, routers); err != nil {
 		return nil, err
 	}
@@ -112,6 +116,20 @@ func (u *unit) once(ctx context.Context) (*Task, error) {
 		return nil, err
 	}
 	return u.result(ctx, found)
+}
+
+// inFlight is longer than a producer keeps a record that it can send: Kafka
+// Streams sets linger.ms to 100.
+const inFlight = 3 * time.Second
+
+// settle waits for records whose rows have been read.
+func (u *unit) settle(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(u.patience):
+		return nil
+	}
 }
 
 // ownOffsets reads what each segment says, where segments do; before its rows.

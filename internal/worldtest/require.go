@@ -25,13 +25,16 @@ func Versions() []string {
 	return []string{Oldest, "4.0.2", "4.1.2", "4.2.1", "4.3.1", Newest}
 }
 
+// Full says whether the whole matrix is asked for, not a representative part.
+func Full() bool { return os.Getenv("SSTOOL_MATRIX") == "full" }
+
 // Chosen are the versions that a test runs: those that SSTOOL_VERSIONS names,
 // all with SSTOOL_MATRIX=full, else these.
 func Chosen(some ...string) []string {
 	if only := os.Getenv("SSTOOL_VERSIONS"); only != "" {
 		return strings.Split(only, ",")
 	}
-	if os.Getenv("SSTOOL_MATRIX") == "full" {
+	if Full() {
 		return Versions()
 	}
 	return some

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package doctor
 
 import (
@@ -16,18 +18,11 @@ import (
 	"sstool/internal/worldtest"
 )
 
-// TestRealHealth is a real application on a real broker: with everything given
-// and all as it should be, nothing is found; then its topics are spoilt one by
-// one, and a transaction hangs until the very command that is printed ends it.
-func TestRealHealth(t *testing.T) {
-	worldtest.Require(t)
-	b := worldtest.StartBroker(t, worldtest.Options{})
-	h := worldtest.Streams(t, worldtest.Newest)
-	client, err := kafka.Open(t.Context(), kafka.Config{Bootstrap: []string{b.Bootstrap}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
+// realHealth is a real application on a real broker: with everything given and
+// all as it should be, nothing is found; then its topics are spoilt one by one,
+// and a transaction hangs until the very command that is printed ends it.
+func realHealth(t *testing.T, s *worldtest.Shared, client *kafka.Client) {
+	b, h := s.Broker, s.Streams(worldtest.Newest)
 	cache, err := os.UserCacheDir() // a temporary directory would be a finding
 	if err != nil {
 		t.Skip(err)
