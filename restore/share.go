@@ -179,13 +179,12 @@ func (p *Plan) RunShare(ctx context.Context, sink op.Sink, o ShareOptions) (*Res
 	if err != nil {
 		return nil, err
 	}
-	offsets, err := s.read(ctx)
-	if err != nil {
+	if _, err := s.read(ctx); err != nil {
 		return nil, err
 	}
 	p.share = s
-	if done, at := s.finishedBefore(offsets); done {
-		sink.Warn(o.Group, fmt.Sprintf("the run of this group was finished at %s, and what this directory got is there: nothing to do (another group name begins a new run)", at.Format(time.RFC3339)))
+	if at := s.finishedBefore(); !at.IsZero() {
+		sink.Warn(o.Group, fmt.Sprintf("the run of this group was finished at %s, and this directory took part: nothing to do (another group name begins a new run)", at.Format(time.RFC3339)))
 		res := p.newResult()
 		p.Tasks = slices.DeleteFunc(p.Tasks, func(t *TaskPlan) bool { return !t.Done })
 		p.finishResult(res)
@@ -227,11 +226,11 @@ func readShare(ctx context.Context, client *kafka.Client, group string) (map[kaf
 	return out, nil
 }
 
-// shareNote is what a directory remembers of a finished run: the group's
-// offsets expire some days after its last member has gone.
+// shareNote is what a directory remembers of a finished run: from then on it is
+// the application's, which moves tasks as it likes, and the group's offsets
+// expire some days after its last member has gone.
 type shareNote struct {
 	Group      string    `json:"group"`
-	Tasks      []string  `json:"tasks"`
 	FinishedAt time.Time `json:"finished_at"`
 }
 
@@ -239,28 +238,17 @@ func shareFile(stateDir, appID string) string {
 	return filepath.Join(ownDir(stateDir), "share-"+appID+".json")
 }
 
-// finishedBefore reports whether this directory took part in a finished run of
-// the group that the group itself has forgotten, and has kept its tasks.
-func (s *share) finishedBefore(offsets map[kafka.GroupPartition]offsetRecord) (bool, time.Time) {
+// finishedBefore is when this directory took part in a run of the group that
+// was finished; zero when it did not, or when a lost host's tasks are wanted.
+func (s *share) finishedBefore() time.Time {
 	var note shareNote
 	data, err := os.ReadFile(shareFile(s.p.Options.Into, s.p.Options.ApplicationID))
-	if len(offsets) > 0 || err != nil || json.Unmarshal(data, &note) != nil || note.Group != s.o.Group || len(note.Tasks) == 0 {
-		return false, time.Time{}
+	if err != nil || json.Unmarshal(data, &note) != nil || note.Group != s.o.Group || len(s.o.Lost) > 0 {
+		return time.Time{}
 	}
-	for _, t := range s.p.Tasks {
-		if (t.Global || slices.Contains(note.Tasks, t.Name())) && !t.Done {
-			return false, time.Time{}
-		}
-	}
-	return true, note.FinishedAt
+	return note.FinishedAt
 }
 
 func (s *share) noteFinished() error {
-	note := shareNote{Group: s.o.Group, FinishedAt: time.Now().UTC()}
-	for _, t := range s.shared() {
-		if s.held[t.Name] {
-			note.Tasks = append(note.Tasks, t.Name)
-		}
-	}
-	return files.WriteJSON(shareFile(s.p.Options.Into, s.p.Options.ApplicationID), note)
+	return files.WriteJSON(shareFile(s.p.Options.Into, s.p.Options.ApplicationID), shareNote{s.o.Group, time.Now().UTC()})
 }
