@@ -54,9 +54,6 @@ func (p *FollowPlan) Run(ctx context.Context, sink op.Sink) (*FollowResult, erro
 		return nil, err
 	}
 	err = f.follow(ctx)
-	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
-		err = nil
-	}
 	res := p.followResult(f)
 	sink.Emit(op.Event{Type: op.Summary, Message: res.Text()})
 	return res, err
@@ -213,19 +210,20 @@ func (f *follower) follow(ctx context.Context) error {
 	f.plan.live = f
 	f.plan.mu.Unlock()
 	f.sink.Emit(op.Event{Type: op.Phase, Name: "follow"})
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var wg sync.WaitGroup
-	for _, u := range f.units {
+	errs := make([]error, len(f.units))
+	for i, u := range f.units {
 		wg.Go(func() {
-			if err := f.keep(ctx, u); err != nil {
-				cancel(err)
+			if errs[i] = f.keep(ctx, u); errs[i] != nil {
+				cancel() // the others end as with a signal: closed, their offsets written
 			}
 		})
 	}
 	wg.Go(func() { f.tell(ctx) })
 	wg.Wait()
-	return context.Cause(ctx)
+	return errors.Join(errs...)
 }
 
 // keep follows one store, and begins it anew when what it holds is of no use

@@ -123,6 +123,7 @@ func (f *follower) followUnit(ctx context.Context, u *followUnit) (err error) {
 	if err != nil {
 		return err
 	}
+	outer := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
@@ -151,10 +152,10 @@ func (f *follower) followUnit(ctx context.Context, u *followUnit) (err error) {
 		}
 	})
 	wg.Wait()
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
-		return err
+	if outer.Err() != nil {
+		return nil
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // followPart reads one partition, through whatever befalls its leader.

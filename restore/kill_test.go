@@ -67,6 +67,8 @@ func child(args []string) error {
 		fmt.Println("planned")
 		_, err = plan.Run(ctx, nil)
 		return err
+	case "follow":
+		return followChild(args[1], args[2], args[3])
 	case "lock":
 		l, err := applock.Hold(args[1])
 		if err != nil {
