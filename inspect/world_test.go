@@ -67,23 +67,21 @@ func (w *worldApp) name() string {
 }
 
 // worldApps are the applications of one version: all with both guarantees in
-// the full matrix, else those with windows and joins with one each.
+// the full matrix, else each kind of store by the oldest or the newest version.
 func worldApps(version string) (out []*worldApp) {
-	newest := version == worldtest.Newest
-	for _, a := range []struct {
-		profile string
-		eos     []bool
-	}{
-		{"papi", []bool{false, true}}, {"papi-h", []bool{true}}, {"win", []bool{newest}}, {"ssjoin", []bool{!newest}}, {"tjoin", []bool{newest}},
-	} {
-		p := worldtest.ProfileNamed(a.profile)
-		if os.Getenv("SSTOOL_MATRIX") == "full" {
-			a.eos = []bool{false, true}
-		}
-		for _, eos := range a.eos {
-			w := &worldApp{profile: p, eos: eos, clean: a.profile == "papi"}
-			only := os.Getenv("SSTOOL_PROFILES")
-			if p.Supports(version) && (only == "" || slices.Contains(strings.Split(only, ","), w.name())) {
+	only := os.Getenv("SSTOOL_PROFILES")
+	representative := map[string][]string{
+		worldtest.Oldest: {"papi", "win-eos", "tjoin"},
+		worldtest.Newest: {"papi-eos", "papi-h-eos", "ssjoin"},
+	}
+	for _, name := range []string{"papi", "papi-h", "win", "ssjoin", "tjoin"} {
+		p := worldtest.ProfileNamed(name)
+		for _, eos := range []bool{false, true} {
+			w := &worldApp{profile: p, eos: eos, clean: name == "papi"}
+			if !p.Supports(version) || only != "" && !slices.Contains(strings.Split(only, ","), w.name()) {
+				continue
+			}
+			if worldtest.Full() || only != "" || slices.Contains(representative[version], w.name()) {
 				out = append(out, w)
 			}
 		}

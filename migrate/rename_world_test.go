@@ -39,7 +39,7 @@ func TestRenameRealApplications(t *testing.T) {
 			defer wg.Wait()
 			sem := make(chan struct{}, 4) // applications mostly wait
 			for _, p := range worldtest.Profiles() {
-				if !p.Supports(v) || !full && !slices.Contains([]string{"papi", "ssjoin", "tjoin"}, p.Name) {
+				if !p.Supports(v) || !full && !slices.Contains([]string{"ssjoin", "tjoin"}, p.Name) {
 					continue
 				}
 				for _, eos := range []bool{false, true} {

@@ -5,7 +5,6 @@ package migrate_test
 import (
 	"context"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ import (
 func TestCompactRealApplications(t *testing.T) {
 	worldtest.Require(t)
 	b := worldtest.StartBroker(t, worldtest.Options{})
-	full := os.Getenv("SSTOOL_MATRIX") == "full"
+	representative := map[string][]string{worldtest.Oldest: {"papi-eos", "win"}, worldtest.Newest: {"papi-h", "ssjoin", "tjoin-eos"}}
 	for _, v := range worldtest.Chosen(worldtest.Oldest, worldtest.Newest) {
 		t.Run(v, func(t *testing.T) {
 			h := worldtest.Streams(t, v)
@@ -33,18 +32,17 @@ func TestCompactRealApplications(t *testing.T) {
 			defer wg.Wait()
 			sem := make(chan struct{}, 4) // applications mostly wait
 			for _, p := range worldtest.Profiles() {
-				if !p.Supports(v) || !full && !slices.Contains([]string{"papi", "papi-h", "win", "ssjoin", "tjoin"}, p.Name) {
+				if !p.Supports(v) {
 					continue
 				}
 				for _, eos := range []bool{false, true} {
-					// The representative part has each with one guarantee, the other one for the other version.
-					if !full && eos != (v == worldtest.Oldest) == (p.Name != "win") {
+					name := p.Name + map[bool]string{true: "-eos"}[eos]
+					if !worldtest.Full() && !slices.Contains(representative[v], name) {
 						continue
 					}
 					wg.Go(func() {
 						sem <- struct{}{}
 						defer func() { <-sem }()
-						name := p.Name + map[bool]string{true: "-eos"}[eos]
 						t.Run(name, func(t *testing.T) {
 							compactApplication(t, b, h, p, eos, name+"-compact-"+strings.ReplaceAll(v, ".", ""))
 						})
