@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -356,6 +357,10 @@ func (p *pair) explain(ctx context.Context) error {
 	}
 	p.touched = map[uint64]bool{}
 	for n, applied := range low {
+		if _, err := p.u.c.Topic(ctx, p.u.topic); applied < 0 && op.KindOf(err) == op.NotFound {
+			p.touched = nil // a store that is not logged stores no offset
+			return nil
+		}
 		ends, err := p.u.c.Offsets(ctx, p.u.topic, []int32{n})
 		if err != nil {
 			return err
@@ -379,24 +384,45 @@ func (p *pair) explain(ctx context.Context) error {
 	return nil
 }
 
-// offsets are the lower of the two offsets of each partition, as last applied;
-// nil where one is not stored.
+// offsets are the lower of the two offsets of each partition, as last applied.
+// An application that runs may not have stored one yet: then it is -1, and all
+// records may lie between. Otherwise there are none where one is not stored.
 func (p *pair) offsets() (low map[int32]int64, equal bool) {
-	mine, theirs := storedOffsets(p.mine), storedOffsets(p.theirs)
-	low, equal = map[int32]int64{}, len(mine) == len(theirs) && len(mine) > 0
-	for i := range mine {
-		k := slices.IndexFunc(theirs, func(x Partition) bool { return x.Partition == mine[i].Partition })
-		if k < 0 || mine[i].Offset == nil || theirs[k].Offset == nil {
+	mine, theirs := stored(p.mine), stored(p.theirs)
+	all := slices.Concat(slices.Collect(maps.Keys(mine)), slices.Collect(maps.Keys(theirs)))
+	running := !p.idle()
+	if len(all) == 0 && running && p.u.task.Partition != nil {
+		all = append(all, *p.u.task.Partition)
+	}
+	low, equal = map[int32]int64{}, true
+	for _, n := range all {
+		a, known := mine[n]
+		b, both := theirs[n]
+		if known && both {
+			low[n] = min(a, b)
+			equal = equal && a == b
+			continue
+		}
+		if !running {
 			return nil, false
 		}
-		a, b := *mine[i].Offset, *theirs[k].Offset
-		low[mine[i].Partition] = min(a, b)
-		equal = equal && a == b
+		low[n], equal = -1, false
 	}
 	if len(low) == 0 {
 		return nil, false
 	}
 	return low, equal
+}
+
+// stored are the offsets of a store, as last applied, by partition.
+func stored(m *inspect.MapStore) map[int32]int64 {
+	out := map[int32]int64{}
+	for _, o := range storedOffsets(m) {
+		if o.Offset != nil {
+			out[o.Partition] = *o.Offset
+		}
+	}
+	return out
 }
 
 // idle says whether neither store's application runs: nothing is on disk before
@@ -425,8 +451,11 @@ func (p *pair) result() (*Task, error) {
 		t.Verdict = Differs
 	}
 	low, equal := p.offsets()
+	young := slices.Contains(slices.Collect(maps.Values(low)), -1)
 	switch {
-	case low == nil:
+	case young && p.touched != nil:
+		t.Why = "an offset is not stored yet: differences of which the changelog has any record are counted as ahead"
+	case low == nil || young:
 		t.Why = "an offset is not stored: the two may have come to different places of the changelog"
 	case equal:
 	case p.touched == nil:

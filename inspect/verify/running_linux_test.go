@@ -14,6 +14,14 @@ import (
 	"sstool/internal/streams"
 )
 
+// running lets the model's directory look like that of an application that runs.
+func (m *model) running() {
+	f, err := os.Create(filepath.Join(m.state, appID, ".lock"))
+	must(m.t, err)
+	m.t.Cleanup(func() { f.Close() })
+	must(m.t, syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}))
+}
+
 // TestInFlight: an application that runs may have rows on disk whose records its
 // producer has not sent yet. They are no finding once the records are there;
 // those of which none ever comes are.
@@ -25,10 +33,7 @@ func TestInFlight(t *testing.T) {
 		m.apply(89)
 		m.dbs[0]["on its way"], m.dbs[0]["lost"] = "v", "v"
 		m.write()
-		f, err := os.Create(filepath.Join(m.state, appID, ".lock"))
-		must(t, err)
-		defer f.Close()
-		must(t, syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}))
+		m.running()
 		o := m.options()
 		o.Sample = sample
 		res, err := Changelog(t.Context(), c, o, func(e op.Event) {
@@ -43,5 +48,31 @@ func TestInFlight(t *testing.T) {
 		if key, _, _ := res.Tasks[0].Differences[0].Text(); key != "lost" {
 			t.Errorf("found %q", key)
 		}
+	}
+}
+
+// TestAgainstYoung: a standby that has not stored an offset yet lacks nothing of
+// which the changelog has a record. When neither runs, nothing explains it.
+func TestAgainstYoung(t *testing.T) {
+	k, c := open1(t)
+	m := newModel(t, rand.New(rand.NewPCG(9, 9)), streams.Store{Kind: streams.KV}, 90)
+	m.produce(k)
+	m.apply(89)
+	standby := m.copyAt(40)
+	m.dbs[0]["lost"] = "v"
+	m.write()
+	standby.write()
+	must(t, os.Remove(filepath.Join(streams.TaskDir(standby.state, appID, "", streams.TaskID{}), streams.CheckpointFile)))
+	look := func() *Task {
+		res, err := Against(t.Context(), c, m.options(), standby.where(), nil)
+		must(t, err)
+		return &res.Tasks[0]
+	}
+	if k := look(); k.Findings() < 2 || k.Ahead > 0 || k.Why == "" {
+		t.Errorf("stopped: %+v (%s)", k.Counts, k.Why)
+	}
+	standby.running()
+	if k := look(); k.Findings() != 1 || k.Extra != 1 || k.Ahead == 0 || k.Why == "" {
+		t.Errorf("running: %+v (%s)", k.Counts, k.Why)
 	}
 }
