@@ -21,8 +21,8 @@ NATIVE     := .cache/native
 WITH_ROCKS := flags="$$($(NATIVE) env)"; eval "$$flags";
 # What the dynamic linker replaces by the folder of the binary.
 ORIGIN     := $(if $(filter Darwin,$(shell uname -s)),@loader_path,$$ORIGIN)
-# The packages whose tests start real brokers and real Kafka Streams.
-REAL_PACKAGES = $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/sstool\/internal\/worldtest/{print $$1}')
+# The packages whose tests start real brokers, real Kafka Streams and a real S3 server.
+REAL_PACKAGES = $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/sstool\/internal\/(worldtest|s3test)/{print $$1}')
 REAL_READY := command -v mvn >/dev/null && java -version 2>&1 | awk -F'"' '/version/{split($$2, v, "."); m = v[1] == 1 ? v[2] : v[1]} END{exit m < 17}'
 
 .PHONY: help demo build test test-matrix bench fuzz lint golden env native clean

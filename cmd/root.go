@@ -67,6 +67,7 @@ func commands() []command {
 		{"demo", newDemo},
 		{"tui", newTUI},
 		{"restore", newRestore},
+		{"snapshot", newSnapshot},
 		{"inspect", newInspect},
 		{"doctor", newDoctor},
 		{"compact", newCompact},

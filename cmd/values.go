@@ -43,6 +43,29 @@ func (v *memoryValue) Set(s string) (err error) {
 	return err
 }
 
+// sizeValue is a flag that holds a number of bytes; nothing at all cannot be
+// given.
+type sizeValue int64
+
+func (v *sizeValue) String() string {
+	if *v == 0 {
+		return ""
+	}
+	return humanBytes(int64(*v))
+}
+func (v *sizeValue) Type() string    { return "size" }
+func (v *sizeValue) expects() string { return "a size like 256MiB or 1GB" }
+func (v *sizeValue) Set(s string) error {
+	n, err := parseBytes(s)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%q is nothing at all", s)
+	}
+	if err == nil {
+		*v = sizeValue(n)
+	}
+	return err
+}
+
 var byteUnits = []struct {
 	suffix string
 	factor float64

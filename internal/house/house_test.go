@@ -30,6 +30,8 @@ var owners = map[string][]string{
 	"software.sslmate.com/src/go-pkcs12":    {"internal/kafka", "internal/worldtest"},
 	"go.yaml.in/yaml/v3":                    {"internal/spec", "cmd"},
 	"github.com/itchyny/gojq":               {"internal/serde"},
+	"gocloud.dev":                           {"internal/snapshot"}, // blob, fileblob, s3blob; memblob in tests
+	"filippo.io/age":                        {"internal/snapshot"},
 }
 
 // anywhere are modules without a face of their own: compression, checksums, the

@@ -1,0 +1,120 @@
+package snapshot
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
+	"gocloud.dev/blob/s3blob"
+
+	"sstool/internal/op"
+)
+
+// s3Settings are what the query of an s3:// URL may say. Credentials are none
+// of it: they come from the environment, the shared configuration, or the role
+// of the machine, as AWS's own tools find them.
+var s3Settings = []string{
+	"region", "endpoint", "profile", "role", "anonymous", "use_path_style", "s3ForcePathStyle", "disable_https", "hostname_immutable",
+	"dualstack", "fips", "accelerate", "ssetype", "kmskeyid", "request_checksum_calculation", "response_checksum_validation", "rate_limiter_capacity",
+}
+
+// address is a parsed URL.
+type address struct {
+	name   string // to show: no query, no user
+	dir    string // file://
+	bucket *url.URL
+	prefix string
+}
+
+// ParseURL checks the URL of a bucket and returns how it is shown: what could
+// be secret is left out, of errors too.
+func ParseURL(s string) (name string, err error) {
+	a, err := parseURL(s)
+	if err != nil {
+		return "", err
+	}
+	return a.name, nil
+}
+
+func parseURL(s string) (*address, error) {
+	forms := "file:///path/of/a/directory, or s3://bucket/prefix?region=eu-central-1"
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme == "" {
+		return nil, op.Errorf(op.Usage, "not the URL of a bucket").WithTry("%s", forms)
+	}
+	if u.User != nil {
+		return nil, op.Errorf(op.Usage, "the URL of a bucket must not hold credentials").
+			WithTry("give them as AWS's tools take them: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile of ~/.aws, or a role")
+	}
+	q := u.Query()
+	switch u.Scheme {
+	case "file":
+		if u.Host != "" && u.Host != "." && u.Host != "localhost" || u.Path == "" || len(q) > 0 || u.Opaque != "" {
+			return nil, op.Errorf(op.Usage, "a file:// URL is a path and nothing else").WithTry("file:///path/of/a/directory, or file://./path for one below the current directory")
+		}
+		dir := filepath.FromSlash(u.Path)
+		if u.Host == "." {
+			dir = strings.TrimPrefix(dir, "/")
+		}
+		return &address{name: "file://" + strings.TrimPrefix(u.Host, "localhost") + strings.TrimSuffix(u.Path, "/"), dir: filepath.Clean(dir)}, nil
+	case "s3":
+		for k := range q {
+			if !slices.Contains(s3Settings, k) {
+				// The value is not shown: it may be a secret that was put there.
+				return nil, op.Errorf(op.Usage, "an s3:// URL has no setting %q", k).WithTry("known are %s; credentials come from the environment or ~/.aws", strings.Join(s3Settings, ", "))
+			}
+		}
+		if u.Host == "" {
+			return nil, op.Errorf(op.Usage, "which bucket?").WithTry("%s", forms)
+		}
+		// Stores other than AWS's rarely have a host name for each bucket.
+		if q.Get("endpoint") != "" && q.Get("use_path_style") == "" && q.Get("s3ForcePathStyle") == "" {
+			q.Set("use_path_style", "true")
+		}
+		prefix := strings.Trim(path.Clean("/"+u.Path), "/")
+		a := &address{name: strings.TrimSuffix("s3://"+u.Host+"/"+prefix, "/"), prefix: prefix, bucket: &url.URL{Scheme: "s3", Host: u.Host, RawQuery: q.Encode()}}
+		return a, nil
+	}
+	return nil, op.Errorf(op.Usage, "snapshots are kept in file:// or s3://, not in %s://", u.Scheme).WithTry("%s", forms)
+}
+
+// Open opens the bucket at a URL. Of s3:// nothing is asked yet.
+func Open(ctx context.Context, rawURL string, o Options) (*Bucket, error) {
+	a, err := parseURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	if a.bucket == nil {
+		if i, err := os.Stat(a.dir); err == nil && !i.IsDir() {
+			return nil, op.Errorf(op.Usage, "%s is a file, not a directory", a.dir)
+		}
+		b, err := fileblob.OpenBucket(a.dir, &fileblob.Options{CreateDir: o.Create, DirFileMode: 0o750, NoTempDir: true, Metadata: fileblob.MetadataDontWrite})
+		if err != nil {
+			if os.IsNotExist(err) {
+				return nil, op.Errorf(op.NotFound, "there is no directory %s", a.dir)
+			}
+			return nil, &op.Error{Kind: op.Failed, What: "open " + a.name, Err: err}
+		}
+		return newBucket(a.name, a.dir, b, o), nil
+	}
+	b, err := (&s3blob.URLOpener{}).OpenBucketURL(ctx, a.bucket)
+	if err != nil {
+		// The error may quote the URL, and that the user's own settings.
+		return nil, &op.Error{Kind: op.Usage, What: "open " + a.name, Err: unquoted(err, a.bucket)}
+	}
+	if a.prefix != "" {
+		b = blob.PrefixedBucket(b, a.prefix+"/")
+	}
+	return newBucket(a.name, "", b, o), nil
+}
+
+// unquoted is an error without the query of the URL.
+func unquoted(err error, u *url.URL) error {
+	return op.Errorf(op.Usage, "%s", strings.ReplaceAll(strings.ReplaceAll(err.Error(), u.String(), "s3://"+u.Host), u.RawQuery, "…"))
+}
