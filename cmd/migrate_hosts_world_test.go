@@ -31,10 +31,15 @@ func TestMigrateTwoHosts(t *testing.T) {
 	b := worldtest.StartBroker(t, worldtest.Options{Config: map[string]string{"group.initial.rebalance.delay.ms": "4000"}})
 	for _, v := range worldtest.Chosen(worldtest.Newest) {
 		t.Run(v, func(t *testing.T) {
-			app := worldtest.ProfileNamed("agg").App("two-"+strings.ReplaceAll(v, ".", ""), b.Bootstrap, "", true)
+			p := worldtest.ProfileNamed("kv4")
+			if worldtest.Full() {
+				p = worldtest.ProfileNamed("agg")
+			}
+			app := p.App("two-"+strings.ReplaceAll(v, ".", ""), b.Bootstrap, "", true)
 			// A host without a task's state is not as good as the one that has it.
-			app.Settings = map[string]string{"acceptable.recovery.lag": "50"}
-			w := &twoHosts{t: t, h: worldtest.Streams(t, v), dirs: [2]string{t.TempDir(), t.TempDir()}}
+			// Members that have stopped are waited for until their sessions end.
+			app.Settings = map[string]string{"acceptable.recovery.lag": "50", "session.timeout.ms": "6000", "heartbeat.interval.ms": "500"}
+			w := &twoHosts{t: t, h: worldtest.Streams(t, v), p: p, dirs: [2]string{t.TempDir(), t.TempDir()}}
 			w.run(app)
 		})
 	}
@@ -44,6 +49,7 @@ func TestMigrateTwoHosts(t *testing.T) {
 type twoHosts struct {
 	t    *testing.T
 	h    *worldtest.Harness
+	p    worldtest.Profile
 	dirs [2]string
 }
 
@@ -81,7 +87,7 @@ func (w *twoHosts) run(app worldtest.App) {
 		}
 	}
 	is := w.handoff(ctx, v2)
-	for _, s := range worldtest.ProfileNamed("agg").Stores(app.ID) {
+	for _, s := range w.p.Stores(app.ID) {
 		rows := [2][]string{}
 		for host := range w.dirs {
 			rows[0], rows[1] = append(rows[0], was[host].Stores[s.Name].Rows...), append(rows[1], is[host].Stores[s.Name].Rows...)
@@ -135,6 +141,9 @@ func (w *twoHosts) handoff(ctx context.Context, app worldtest.App) (out [2]world
 // stopped.
 func TestMigrateInFlight(t *testing.T) {
 	worldtest.Require(t)
+	if !worldtest.Full() {
+		t.Skip("make test-matrix runs it")
+	}
 	b := worldtest.StartBroker(t, worldtest.Options{})
 	c, err := kafka.Open(t.Context(), kafka.Config{Bootstrap: []string{b.Bootstrap}})
 	if err != nil {
@@ -143,9 +152,6 @@ func TestMigrateInFlight(t *testing.T) {
 	defer c.Close()
 	for _, v := range worldtest.Chosen(worldtest.Newest) {
 		for _, eos := range []bool{true, false} {
-			if !eos && os.Getenv("SSTOOL_MATRIX") != "full" {
-				continue
-			}
 			t.Run(v+map[bool]string{true: "-eos"}[eos], func(t *testing.T) {
 				f := &inFlight{t: t, c: c, h: worldtest.Streams(t, v), base: worldtest.InputBase(time.Now())}
 				f.v1 = worldtest.ProfileNamed("agg").App("flight-"+map[bool]string{true: "eos-"}[eos]+strings.ReplaceAll(v, ".", ""), b.Bootstrap, t.TempDir(), eos)

@@ -5,7 +5,6 @@ package cmd
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,12 +21,11 @@ import (
 func TestTTLPlanWorld(t *testing.T) {
 	worldtest.Require(t)
 	b := worldtest.StartBroker(t, worldtest.Options{})
-	full := os.Getenv("SSTOOL_MATRIX") == "full"
 	for _, v := range worldtest.Chosen(worldtest.Newest) {
 		h := worldtest.Streams(t, v)
 		for _, p := range worldtest.Profiles() {
 			for _, eos := range []bool{false, true} {
-				if !p.Supports(v) || !full && (!slices.Contains([]string{"papi", "papi-h", "tjoin", "tjoin-headers"}, p.Name) || eos != (p.Name == "papi")) {
+				if !p.Supports(v) || !worldtest.Full() && (!slices.Contains([]string{"papi", "papi-h", "tjoin-headers"}, p.Name) || eos != (p.Name == "papi")) {
 					continue
 				}
 				name := v + "/" + p.Name + map[bool]string{true: "-eos"}[eos]
