@@ -38,13 +38,13 @@ func (f *facts) changelogs(yield func(*topicFacts) bool) {
 }
 
 func changelogsExist(f *facts, r *report) {
-	there, absent := 0, 0
+	there, absent, here := 0, 0, false
 	var told []string
 	for t := range f.changelogs {
 		switch {
 		case t.info != nil:
 			there++
-		case len(t.stores) > 0:
+		case slices.ContainsFunc(t.stores, logged):
 			absent++
 			rows := int64(0)
 			for _, s := range t.stores {
@@ -55,15 +55,15 @@ func changelogsExist(f *facts, r *report) {
 				then("Kafka Streams makes it anew and empty, and wipes the stores, whose offsets are beyond its end").
 				do("do not start the application: check that it is the right cluster, and keep a copy of %s", f.state.Path)
 		default:
-			told = append(told, t.name)
+			told, here = append(told, t.name), here || len(t.stores) > 0
 		}
 	}
 	if absent > 0 {
 		return
 	}
 	switch {
-	case len(told) > 0 && there > 0:
-		r.unmeasured("", "%d changelogs of the topology do not exist, %s: a topology does not tell which stores are logged", len(told), inspect.Few(told)).
+	case len(told) > 0 && (there > 0 || here):
+		r.unmeasured("", "%d changelogs do not exist, %s: neither a topology nor a store without an offset tells whether the store is logged", len(told), inspect.Few(told)).
 			because("%d changelogs exist", there).
 			do("check withLoggingDisabled of these stores; a changelog that somebody deleted is made anew and empty")
 	case len(told) > 0:
@@ -71,6 +71,12 @@ func changelogsExist(f *facts, r *report) {
 	default:
 		r.ok("", "%d changelogs, all there", there)
 	}
+}
+
+// logged says whether the store has an offset of its changelog: one that is not
+// logged never has, one that runs has none yet.
+func logged(s *inspect.MapStore) bool {
+	return slices.ContainsFunc(s.Offsets.List, func(o inspect.MapOffset) bool { return o.Topic == s.Offsets.Topic })
 }
 
 func changelogPartitions(f *facts, r *report) {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -83,4 +84,20 @@ func TestReplicas(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUnlogged: a store without an offset may be one that is not logged, which
+// needs no changelog; one with an offset of it does.
+func TestUnlogged(t *testing.T) {
+	c, client := papiCluster(t, 10)
+	app := state(t, "4.0.2-papi-alos")
+	look := func() *Result {
+		return run(t, Options{Path: app, AppID: papi, Client: client, Only: []string{"changelogs.exist"}})
+	}
+	if err := c.Delete(t.Context(), papi+"-plain-kv-changelog"); err != nil {
+		t.Fatal(err)
+	}
+	want(t, look(), "changelogs.exist", op.Wrong, papi+"-plain-kv-changelog", "do not start")
+	remove(t, filepath.Join(app, "0_0", streams.CheckpointFile)) // as while an exactly-once application runs
+	want(t, look(), "changelogs.exist", op.Unmeasured, papi+"-plain-kv-changelog", "whether the store is logged")
 }
