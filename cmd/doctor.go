@@ -82,7 +82,7 @@ func newDoctor(a *app) *cobra.Command {
 		fs.StringVar(&f.version, "kafka-version", "", "`VERSION` of Kafka Streams that starts next (default as the stores tell)")
 		fs.StringVar(&f.target, "target-version", "", "`VERSION` of an upgrade or a downgrade to judge: 4.4")
 		f.guarantee.choices = []string{"at_least_once", "exactly_once_v2"}
-		fs.Var(&f.guarantee, "processing-guarantee", "processing `GUARANTEE` of the application: at_least_once or exactly_once_v2 (default as --app-config says)")
+		fs.Var(&f.guarantee, "processing-guarantee", "processing `GUARANTEE` of the application: at_least_once or exactly_once_v2 (default as --app-config says, else as it ran last)")
 		fs.Var(&f.rate, "rate", "records a restore takes in a second, to predict times, `RECORDS`")
 		fs.StringVar(&f.report, "report", "", "saved sstool restore --measure -o json, for the rate of each kind of store, `FILE`")
 		fs.Var(&f.sla, "sla", "how long a restore may take, `DURATION`; --report says how long it does")

@@ -62,6 +62,9 @@ func renderLacking(w *tableWriter, all []op.Finding) {
 func renderStarts(w *tableWriter, res *doctor.Result) {
 	guarantee := cmp.Or(res.Guarantee, "processing guarantee not known")
 	w.line("next start: Kafka Streams %s, %s", res.Kafka, guarantee)
+	if res.GuaranteeWhy != "" {
+		w.line("  %s: %s", res.Guarantee, res.GuaranteeWhy)
+	}
 	several, apps := false, res.Tasks[0].App
 	var rows [][]string
 	for _, t := range res.Tasks {

@@ -96,7 +96,7 @@ func newInspectChangelog(a *app) *cobra.Command {
 
 // inspectChangelog is the command: flags → options → result → report.
 func (a *app) inspectChangelog(ctx context.Context, f *inspectChangelogFlags, topics []string) error {
-	if err := checkDir("--scratch", f.scratch); err != nil {
+	if err := checkScratch(f.scratch); err != nil {
 		return err
 	}
 	show := a.startProgress(f.progress)

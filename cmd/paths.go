@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"sstool/internal/files"
 	"sstool/internal/op"
 	"sstool/restore"
 )
@@ -30,6 +31,15 @@ func checkDir(flag, path string) error {
 		return nil
 	}
 	return op.Errorf(op.Usage, "%s %s %s", flag, path, what).WithTry("%s with a directory", flag)
+}
+
+// checkScratch refuses a directory for temporary files that is not there: it may
+// be needed late, or never.
+func checkScratch(dir string) error {
+	if err := checkDir("--scratch", dir); err != nil || dir == "" || files.Exists(dir) {
+		return err
+	}
+	return op.Errorf(op.NotFound, "--scratch %s: no such directory", dir)
 }
 
 // permissionTry is the next step when the operating system refused err.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sstool/inspect"
+	"sstool/internal/files"
 	"sstool/internal/op"
 	"sstool/internal/serde"
 	"sstool/internal/streams"
@@ -131,6 +132,9 @@ func (f *rowsFlags) options(store string) (inspect.RowsOptions, error) {
 		Key: f.key.Serde, ForeignKey: f.foreignKey.Serde, Value: f.value.Serde, KeepGoing: f.keepGoing,
 	}
 	if f.stateDir == "" || strings.ContainsRune(store, filepath.Separator) {
+		if f.stateDir == "" && filepath.Base(store) == store && !files.Exists(store) {
+			return o, op.Errorf(op.NotFound, "%s: no such file or directory", store).WithTry("--state-dir DIR, if %s is the name of a store", store)
+		}
 		return o, nil
 	}
 	if err := checkDir("--state-dir", f.stateDir); err != nil {

@@ -81,7 +81,7 @@ func (f *verifyFlags) verifyOptions(store string) (verify.Options, error) {
 		err = checkDir("--against", f.against)
 	}
 	if err == nil {
-		err = checkDir("--scratch", f.scratch)
+		err = checkScratch(f.scratch)
 	}
 	return o, err
 }

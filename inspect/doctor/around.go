@@ -36,6 +36,9 @@ func (f *facts) lookAround(ctx context.Context) (err error) {
 		f.groups, _ = f.o.Client.GroupIDs(ctx)
 	}
 	f.topics = f.gatherTopics(ctx)
+	if len(f.topics) > 0 && f.o.Guarantee == "" && f.config == nil {
+		f.askProducers(ctx)
+	}
 	f.lint, err = f.lintTopology(ctx)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"sstool/internal/kafka"
 	"sstool/internal/op"
 	"sstool/internal/streams"
+	"sstool/internal/topology"
 )
 
 // clusterFacts is what the cluster says of the application.
@@ -23,6 +24,10 @@ type clusterFacts struct {
 	// committed offsets of the group, by topic and partition.
 	committed    map[string]map[int32]int64
 	committedErr error
+
+	// how the application wrote
+	transactional         []string // ids of the whole cluster, as far as they may be seen
+	transactions, without bool     // its changelogs, lately
 
 	// of the application's topics: its changelogs, what its stores are restored
 	// from, and what its group has committed offsets of
@@ -133,6 +138,28 @@ func (c *clusterFacts) askTopics(ctx context.Context, client *kafka.Client, rest
 		})
 	}
 	wg.Wait()
+}
+
+// writtenPartitions is how many partitions of changelogs are asked for their
+// producers.
+const writtenPartitions = 16
+
+// askProducers tells how the changelogs were written lately, some partitions of
+// each for all. Without the right to ask, nothing is told.
+func (f *facts) askProducers(ctx context.Context) {
+	c := f.cluster
+	c.transactional, _ = f.o.Client.TransactionalIDs(ctx)
+	asked := 0
+	for _, t := range f.topics {
+		if t.kind != topology.Changelog || t.info == nil {
+			continue
+		}
+		for i := 0; i < min(2, len(t.info.Partitions)) && asked < writtenPartitions; i++ {
+			asked++
+			transactions, without := f.o.Client.Producing(ctx, t.name, t.info.Partitions[i].Partition)
+			c.transactions, c.without = c.transactions || transactions, c.without || without
+		}
+	}
 }
 
 // compacted says whether a topic with this configuration is.

@@ -49,17 +49,18 @@ type Options struct {
 
 // Result is the document inspect.doctor.
 type Result struct {
-	At        time.Time    `json:"at"`
-	AppID     string       `json:"application_id"`       // "" when it is not known
-	Path      string       `json:"path"`                 // "" when no directory was given
-	ClusterID *string      `json:"cluster_id"`           // null: not asked, or it did not answer
-	Findings  []op.Finding `json:"findings"`             // by area, then check
-	Kafka     string       `json:"kafka_version"`        // that starts next; "" without a state directory
-	KafkaWhy  string       `json:"kafka_version_why"`    // "" when it was given
-	Guarantee string       `json:"processing_guarantee"` // "" when it is not known
-	Tasks     []TaskStart  `json:"tasks"`                // what the next start does
-	LastStart *LastStart   `json:"last_start"`           // of --log; null: no log, or no start in it
-	Count     Count        `json:"count"`
+	At           time.Time    `json:"at"`
+	AppID        string       `json:"application_id"`           // "" when it is not known
+	Path         string       `json:"path"`                     // "" when no directory was given
+	ClusterID    *string      `json:"cluster_id"`               // null: not asked, or it did not answer
+	Findings     []op.Finding `json:"findings"`                 // by area, then check
+	Kafka        string       `json:"kafka_version"`            // that starts next; "" without a state directory
+	KafkaWhy     string       `json:"kafka_version_why"`        // "" when it was given
+	Guarantee    string       `json:"processing_guarantee"`     // "" when it is not known
+	GuaranteeWhy string       `json:"processing_guarantee_why"` // "" when it was given, or is not known
+	Tasks        []TaskStart  `json:"tasks"`                    // what the next start does
+	LastStart    *LastStart   `json:"last_start"`               // of --log; null: no log, or no start in it
+	Count        Count        `json:"count"`
 }
 
 // Count is how many findings have each status.
@@ -90,6 +91,7 @@ func Run(ctx context.Context, o Options, sink op.Sink) (*Result, error) {
 	}
 	if eos, known := f.exactlyOnce(); known {
 		r.Guarantee = map[bool]string{true: "exactly_once_v2", false: "at_least_once"}[eos]
+		_, r.GuaranteeWhy = f.guarantee()
 	}
 	r.LastStart = f.log
 	for _, c := range Checks() {

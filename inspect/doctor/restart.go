@@ -56,6 +56,9 @@ func nextStart(f *facts, r *report) {
 	if why != "" {
 		assumed += ", " + why
 	}
+	if g, why := f.guarantee(); why != "" {
+		assumed += "; under " + g + ", " + why
+	}
 	if len(differ) > 0 {
 		u := r.unmeasured("", "the processing guarantee is not known (--app-config or --processing-guarantee), and %d tasks depend on it", len(differ)).because("%s", assumed)
 		for i, d := range differ {

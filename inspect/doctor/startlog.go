@@ -18,14 +18,17 @@ import (
 // LastStart is where the time of the application's last start went, as its log
 // tells. Phases follow each other and add up to the total.
 type LastStart struct {
-	Log     string       `json:"log"`
-	Kafka   string       `json:"kafka_version"` // "" when the log does not tell
-	Began   time.Time    `json:"began"`         // as written: without a zone, UTC stands for the application's
-	Total   *float64     `json:"total_seconds"` // null: it does not run yet
-	Phases  []StartPhase `json:"phases"`
-	Slowest []StartStore `json:"slowest_restores"` // at most ten
-	Starts  int          `json:"starts_in_log"`
-	Errors  []string     `json:"errors"` // the last ones since the start, at most five
+	Log   string `json:"log"`
+	Kafka string `json:"kafka_version"` // "" when the log does not tell
+	// Guarantee is processing.guarantee as StreamsConfig logged it; "" when the
+	// log does not tell.
+	Guarantee string       `json:"processing_guarantee"`
+	Began     time.Time    `json:"began"`         // as written: without a zone, UTC stands for the application's
+	Total     *float64     `json:"total_seconds"` // null: it does not run yet
+	Phases    []StartPhase `json:"phases"`
+	Slowest   []StartStore `json:"slowest_restores"` // at most ten
+	Starts    int          `json:"starts_in_log"`
+	Errors    []string     `json:"errors"` // the last ones since the start, at most five
 }
 
 // StartPhase is one part of the time.
@@ -55,14 +58,15 @@ const (
 // What the log says: the messages of KafkaStreams, StreamThread, TaskManager,
 // StreamTask, ProcessorStateManager and StoreChangelogReader.
 var (
-	logBegins   = regexp.MustCompile(`stream-client \[[^\]]*\] State transition from CREATED to REBALANCING`)
-	logRuns     = regexp.MustCompile(`stream-client \[[^\]]*\] State transition from REBALANCING to RUNNING`)
-	logThreadUp = regexp.MustCompile(`stream-thread \[[^\]]*\] State transition from STARTING to PARTITIONS_ASSIGNED|stream-thread \[[^\]]*\] Handle new assignment with`)
-	logOpens    = regexp.MustCompile(`State store (\S+) (?:did not find checkpoint offset|initialized from checkpoint with offset|is not (?:persistent|logged))|Opening store \S+`)
-	logTask     = regexp.MustCompile(`task \[\d+_\d+\] (?:Initialized|Created state store|Restored and ready to run)`)
-	logRestored = regexp.MustCompile(`Finished restoring changelog (\S+) to store (\S+) with a total number of (\d+) records`)
-	logVersion  = regexp.MustCompile(`Kafka Streams version: (\d[\w.\-]*)`)
-	logError    = regexp.MustCompile(`\b(?:ERROR|FATAL)\b|TaskCorruptedException|LockException`)
+	logBegins    = regexp.MustCompile(`stream-client \[[^\]]*\] State transition from CREATED to REBALANCING`)
+	logRuns      = regexp.MustCompile(`stream-client \[[^\]]*\] State transition from REBALANCING to RUNNING`)
+	logThreadUp  = regexp.MustCompile(`stream-thread \[[^\]]*\] State transition from STARTING to PARTITIONS_ASSIGNED|stream-thread \[[^\]]*\] Handle new assignment with`)
+	logOpens     = regexp.MustCompile(`State store (\S+) (?:did not find checkpoint offset|initialized from checkpoint with offset|is not (?:persistent|logged))|Opening store \S+`)
+	logTask      = regexp.MustCompile(`task \[\d+_\d+\] (?:Initialized|Created state store|Restored and ready to run)`)
+	logRestored  = regexp.MustCompile(`Finished restoring changelog (\S+) to store (\S+) with a total number of (\d+) records`)
+	logVersion   = regexp.MustCompile(`Kafka Streams version: (\d[\w.\-]*)`)
+	logGuarantee = regexp.MustCompile(`(?m)^\s*processing\.guarantee = (at_least_once|exactly_once\w*)\s*$`)
+	logError     = regexp.MustCompile(`\b(?:ERROR|FATAL)\b|TaskCorruptedException|LockException`)
 )
 
 // maxLogLine bounds a line; what is longer is cut.
@@ -70,14 +74,15 @@ const maxLogLine = 1 << 20
 
 // startReader gathers what the lines of the last start say.
 type startReader struct {
-	day    time.Duration // added to times without a date
-	last   time.Time
-	s      *LastStart
-	open   []time.Time
-	assign time.Time
-	runs   time.Time
-	stores map[string]bool
-	kafka  string
+	day       time.Duration // added to times without a date
+	last      time.Time
+	s         *LastStart
+	open      []time.Time
+	assign    time.Time
+	runs      time.Time
+	stores    map[string]bool
+	kafka     string
+	guarantee string
 }
 
 // readStart reads an application's log; nil when it has no start.
@@ -99,7 +104,7 @@ func readStart(name string, in io.Reader) (*LastStart, error) {
 	if r.s == nil {
 		return nil, nil
 	}
-	r.s.Log, r.s.Kafka = name, r.kafka
+	r.s.Log, r.s.Kafka, r.s.Guarantee = name, r.kafka, r.guarantee
 	r.finish()
 	return r.s, nil
 }
@@ -142,6 +147,9 @@ func (r *startReader) line(line []byte) {
 	r.last = at
 	if m := logVersion.FindStringSubmatch(text); m != nil {
 		r.kafka = m[1]
+	}
+	if m := logGuarantee.FindStringSubmatch(text); m != nil {
+		r.guarantee = m[1]
 	}
 	if logBegins.MatchString(text) {
 		starts := 1

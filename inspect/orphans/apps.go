@@ -192,12 +192,22 @@ func (r *run) askHeld(ctx context.Context, a *app) error {
 	return nil
 }
 
+// traced says whether anything is there of an id.
+func (r *run) traced(id string) bool {
+	a := r.app(id)
+	onDisk := r.tree != nil && slices.ContainsFunc(r.tree.Apps, func(t *inspect.App) bool { return t.ID == id })
+	return a.group != nil || a.groupErr != nil || onDisk || r.ownsTopics(id)
+}
+
 // checkNamed refuses an id of which there is no trace: it is mistyped.
 func (r *run) checkNamed() error {
+	for _, id := range r.o.Gone { // it may be deleted already: that is success
+		if !r.traced(id) {
+			r.sink.Warn(id, "--gone "+id+": there is no group, no topic and no directory of it, or no more")
+		}
+	}
 	for _, id := range r.o.Apps {
-		a := r.app(id)
-		onDisk := r.tree != nil && slices.ContainsFunc(r.tree.Apps, func(t *inspect.App) bool { return t.ID == id })
-		if a.decides() || a.group != nil || a.groupErr != nil || onDisk || r.ownsTopics(id) {
+		if r.app(id).decides() || r.traced(id) {
 			continue
 		}
 		e := op.Errorf(op.NotFound, "application %q: there is no group, no topic and no directory of it", id)

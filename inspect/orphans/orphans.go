@@ -111,7 +111,9 @@ func (r *run) believe() error {
 				x.Verdict, x.Why = Unused, "said to be unused (--unused); else: "+x.Why
 			}
 		}
-		if !known && !r.absent(name) {
+		if !known && r.absent(name) {
+			r.sink.Warn(name, "--unused "+name+": there is nothing of that name, or no more")
+		} else if !known {
 			return op.Errorf(op.Usage, "--unused %s: it is not among what is found", name).WithTry("the names as sstool orphans lists them, of those that are likely or unclear")
 		}
 	}

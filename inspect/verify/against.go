@@ -16,6 +16,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"sstool/inspect"
+	"sstool/internal/files"
 	"sstool/internal/kafka"
 	"sstool/internal/op"
 	"sstool/internal/streams"
@@ -100,12 +101,15 @@ func Against(ctx context.Context, c *kafka.Client, o Options, other inspect.Rows
 	both := 0
 	for i, t := range v.rows.RawTasks() {
 		k := slices.IndexFunc(theirs, func(x *inspect.RawTask) bool { return x.Task == t.Task })
-		if k < 0 && len(theirs) == 1 && len(v.m) == 1 { // a copy outside of any task
+		if k < 0 && len(theirs) == 1 && len(v.m) == 1 && (!isTask(theirs[0].Task) || !isTask(t.Task)) { // a copy outside of any task
 			k = 0
 		}
 		if k < 0 {
 			v.warn("task %s is not there", t.Task)
 			continue
+		}
+		if files.Same(t.Dir, theirs[k].Dir) {
+			return nil, op.Errorf(op.Usage, "%s is compared with itself: the other store is the same directory", t.Dir)
 		}
 		both++
 		p := &pair{u: v.localUnit(i, t, sink), w: w.localUnit(k, theirs[k], sink), mine: v.m[i], theirs: w.m[k]}
@@ -129,6 +133,15 @@ func Against(ctx context.Context, c *kafka.Client, o Options, other inspect.Rows
 	v.res.Warnings = append(v.res.Warnings, w.rows.Notes()...)
 	v.res.Seconds = time.Since(started).Seconds()
 	return v.res, nil
+}
+
+// isTask says whether a name is a task's directory.
+func isTask(name string) bool {
+	if i := strings.LastIndex(name, "__"); i >= 0 { // of a named topology
+		name = name[i+2:]
+	}
+	_, err := streams.ParseTaskID(name)
+	return err == nil || name == streams.GlobalDir
 }
 
 // pair is a store of one task in two places.

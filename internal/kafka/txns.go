@@ -81,6 +81,38 @@ func (c *Client) OpenTransactions(ctx context.Context, topic string, partition i
 	return out, nil
 }
 
+// TransactionalIDs are the transactional ids that the cluster's coordinators
+// know, by default those of the last seven days; only those that the user may
+// DESCRIBE. Brokers answer from Kafka 3.0 on.
+func (c *Client) TransactionalIDs(ctx context.Context) ([]string, error) {
+	ctx, cancel := c.timeout(ctx)
+	defer cancel()
+	listed, err := c.adm.ListTransactions(ctx, nil, nil)
+	if err != nil {
+		return nil, c.explain(err, "list transactions", nil)
+	}
+	return listed.TransactionalIDs(), nil
+}
+
+// Producing says how a partition was written lately: whether by transactions,
+// and whether without. Neither when nothing is known of its producers, which
+// brokers forget a day after their last record.
+func (c *Client) Producing(ctx context.Context, topic string, partition int32) (transactions, without bool) {
+	ctx, cancel := c.timeout(ctx)
+	defer cancel()
+	set := kadm.TopicsSet{}
+	set.Add(topic, partition)
+	dp, err := c.adm.DescribeProducers(ctx, set)
+	if err != nil {
+		return false, false
+	}
+	for _, a := range dp[topic].Partitions[partition].ActiveProducers {
+		transactional := a.CurrentTxnStartOffset >= 0 || a.CoordinatorEpoch >= 0
+		transactions, without = transactions || transactional, without || !transactional
+	}
+	return transactions, without
+}
+
 // askCoordinators adds names and start times. It needs DESCRIBE on the
 // transactional ids, so it is best effort.
 func (c *Client) askCoordinators(ctx context.Context, txns []OpenTxn) {

@@ -122,7 +122,12 @@ func (c *Cluster) Transaction(ctx context.Context, topic string, commit bool, re
 
 // Begin writes the records in a transaction that stays open until end is called.
 func (c *Cluster) Begin(ctx context.Context, topic string, recs ...Record) (end func(commit bool) error, err error) {
-	cl, err := c.client(kgo.TransactionalID(fmt.Sprintf("tx-%s-%p", topic, &topic)))
+	return c.BeginAs(ctx, fmt.Sprintf("tx-%s-%p", topic, &topic), topic, recs...)
+}
+
+// BeginAs is Begin with a transactional id.
+func (c *Cluster) BeginAs(ctx context.Context, id, topic string, recs ...Record) (end func(commit bool) error, err error) {
+	cl, err := c.client(kgo.TransactionalID(id))
 	if err != nil {
 		return nil, err
 	}
