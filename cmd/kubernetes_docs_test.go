@@ -60,7 +60,7 @@ func TestKubernetesManifests(t *testing.T) {
 			}
 		}
 	}
-	if seen["apps/v1 StatefulSet"] != 2 || seen["batch/v1 Job"] != 1 || seen["v1 ConfigMap"] != 1 {
+	if seen["apps/v1 StatefulSet"] != 4 || seen["batch/v1 Job"] != 1 || seen["v1 ConfigMap"] != 1 {
 		t.Errorf("the page has %v", seen)
 	}
 	// The schema is strict.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
@@ -15,8 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"sstool/internal/files"
 	"sstool/internal/kafka"
 	"sstool/internal/kafkatest"
+	"sstool/internal/op"
 	"sstool/internal/streams"
 )
 
@@ -50,6 +53,38 @@ func followChild(bootstrap, into, guarantee string) error {
 	}
 	fmt.Println("planned")
 	_, err = plan.Run(ctx, nil)
+	return err
+}
+
+// ChildEnv is for tests of the real thing, which are another package.
+const ChildEnv = childEnv
+
+// followFileChild follows with the options of a file until SIGTERM, and puts
+// another file beside it when it follows.
+func followFileChild(bootstrap, file string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	var o FollowOptions
+	if err := files.ReadJSON(file, &o); err != nil {
+		return err
+	}
+	c, err := kafka.Open(ctx, kafka.Config{Bootstrap: []string{bootstrap}})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	plan, err := PlanFollow(ctx, c, o)
+	if err != nil {
+		return err
+	}
+	_, err = plan.Run(ctx, func(e op.Event) {
+		switch {
+		case e.Type == op.Phase && e.Name == "follow":
+			os.WriteFile(file+".follows", nil, 0o600)
+		case e.Type == op.Warning || e.Type == op.Summary:
+			fmt.Fprintln(os.Stderr, "follower:", e.Name, e.Message)
+		}
+	})
 	return err
 }
 

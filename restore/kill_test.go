@@ -67,6 +67,8 @@ func child(args []string) error {
 		fmt.Println("planned")
 		_, err = plan.Run(ctx, nil)
 		return err
+	case "follow-file":
+		return followFileChild(args[1], args[2])
 	case "follow":
 		return followChild(args[1], args[2], args[3])
 	case "lock":

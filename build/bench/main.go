@@ -130,6 +130,11 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("produce: %w", err)
 		}
 	}
+	if pick.MatchString("follow") {
+		if err := b.follow(*records); err != nil {
+			return fmt.Errorf("follow: %w", err)
+		}
+	}
 	if !slices.ContainsFunc(scenarios(), func(s scenario) bool { return pick.MatchString(s.name) }) {
 		return nil
 	}
