@@ -365,6 +365,7 @@ func (p *PullPlan) Apply(ctx context.Context, sink op.Sink) (*PullPlan, error) {
 	if err := os.RemoveAll(done.buildDir()); err != nil {
 		return nil, err
 	}
+	_ = os.Remove(filepath.Dir(done.buildDir())) // unless another application is pulled
 	done.Seconds = time.Since(start).Seconds()
 	return &done, nil
 }

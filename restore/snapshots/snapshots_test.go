@@ -1,0 +1,300 @@
+package snapshots
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sstool/internal/lsm/lsmtest"
+	"sstool/internal/op"
+	"sstool/internal/rocks"
+	"sstool/internal/snapshot"
+	"sstool/internal/streams"
+)
+
+// world is a real state directory and an empty bucket.
+type world struct {
+	state, app string
+	b          *snapshot.Bucket
+}
+
+func newWorld(t *testing.T, fixture string) *world {
+	t.Helper()
+	_, app := lsmtest.Unpack(t, fixture)
+	b, err := snapshot.Open(t.Context(), "file://"+t.TempDir(), snapshot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return &world{filepath.Dir(app), filepath.Base(app), b}
+}
+
+func (w *world) push(t *testing.T, o PushOptions) (*PushResult, error) {
+	t.Helper()
+	o.StateDir, o.ApplicationID = w.state, w.app
+	return Push(t.Context(), w.b, o, nil)
+}
+
+func (w *world) pull(t *testing.T, o PullOptions) (*PullPlan, error) {
+	t.Helper()
+	o.ApplicationID = w.app
+	p, err := PlanPull(t.Context(), w.b, o, nil)
+	if err != nil {
+		return nil, err
+	}
+	return p.Apply(t.Context(), nil)
+}
+
+// sameFiles fails unless b has every file of a that a copy takes.
+func sameFiles(t *testing.T, a, b string) {
+	t.Helper()
+	n := 0
+	err := filepath.WalkDir(a, func(path string, d os.DirEntry, err error) error {
+		name := d.Name()
+		if err != nil || d.IsDir() || name == "LOCK" || strings.HasPrefix(name, "LOG") || name == ".lock" || name == streams.ProcessFile {
+			return err
+		}
+		rel, _ := filepath.Rel(a, path)
+		want, err1 := os.ReadFile(path)
+		got, err2 := os.ReadFile(filepath.Join(b, rel))
+		if err1 != nil || err2 != nil || string(want) != string(got) {
+			t.Errorf("%s: %v %v, or other content", rel, err1, err2)
+		}
+		n++
+		return nil
+	})
+	if err != nil || n == 0 {
+		t.Fatal(n, err)
+	}
+}
+
+func TestEveryFixtureComesBackAsItWas(t *testing.T) {
+	for _, name := range lsmtest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, name)
+			into := t.TempDir()
+			res, err := w.push(t, PushOptions{Guarantee: AtLeastOnce})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, task := range res.Tasks {
+				for _, s := range task.Stores {
+					if s.Kind == "" && s.Bytes > 0 && len(s.Offsets) > 0 {
+						t.Errorf("task %s: the kind of %s is not known", task.Task, s.Store)
+					}
+				}
+			}
+			if _, err := w.pull(t, PullOptions{Into: into}); err != nil {
+				t.Fatal(err)
+			}
+			sameFiles(t, filepath.Join(w.state, w.app), filepath.Join(into, w.app))
+			if left, _ := os.ReadDir(filepath.Join(into, ".sstool")); len(left) != 1 {
+				t.Errorf("left over: %v", left)
+			}
+			// A second pull has nothing to do, a foreign directory is refused.
+			again, err := w.pull(t, PullOptions{Into: into})
+			if err != nil || again.Fetched != 0 || again.Tasks[0].State != DoneBefore {
+				t.Errorf("again: %+v, %v", again, err)
+			}
+			if err := os.WriteFile(filepath.Join(into, w.app, again.Tasks[0].Task, "x"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.pull(t, PullOptions{Into: into}); op.KindOf(err) != op.Precondition {
+				t.Errorf("a directory that changed: %v", err)
+			}
+		})
+	}
+}
+
+func TestOffsetsOfBothHomes(t *testing.T) {
+	for name, home := range map[string]string{"4.0.2-papi-alos": streams.CheckpointFile, "4.4.0-papi-h-alos": streams.OffsetsFamily} {
+		w := newWorld(t, name)
+		if _, err := w.push(t, PushOptions{}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		ms, err := w.b.Manifests(t.Context(), w.app)
+		if err != nil || len(ms) != 1 {
+			t.Fatal(err)
+		}
+		seen := 0
+		for _, s := range ms[0].Tasks[0].Stores {
+			for _, o := range s.Offsets {
+				seen++
+				if o.Home != home || o.Topic != streams.ChangelogTopic(w.app, s.Name) {
+					t.Errorf("%s: store %s: %+v, want home %s", name, s.Name, o, home)
+				}
+			}
+		}
+		if seen < 3 {
+			t.Errorf("%s: only %d offsets", name, seen)
+		}
+	}
+}
+
+// TestKilledExactlyOnceIsRefused: a memtable's file that is newer than the
+// .checkpoint was written after the last clean close.
+func TestKilledExactlyOnceIsRefused(t *testing.T) {
+	w := newWorld(t, "4.0.2-papi-alos")
+	cp := filepath.Join(w.state, w.app, "0_0", streams.CheckpointFile)
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(cp, old, old); err != nil {
+		t.Fatal(err)
+	}
+	for _, guarantee := range []string{"", ExactlyOnce} {
+		if _, err := w.push(t, PushOptions{Guarantee: guarantee}); op.KindOf(err) != op.Precondition || err == nil {
+			t.Errorf("guarantee %q: %v", guarantee, err)
+		}
+	}
+	if _, err := w.push(t, PushOptions{Guarantee: AtLeastOnce}); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.push(t, PushOptions{ClosedCleanly: true}); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(cp); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.push(t, PushOptions{Guarantee: ExactlyOnce}); op.KindOf(err) != op.Precondition || err == nil {
+		t.Errorf("without any offset: %v", err)
+	}
+}
+
+// TestOpenStatusIsRefused: from Kafka 4.3 on the database says it itself.
+func TestOpenStatusIsRefused(t *testing.T) {
+	w := newWorld(t, "4.4.0-tjoin-alos")
+	dbs, _ := filepath.Glob(filepath.Join(w.state, w.app, "*", "rocksdb", "*"))
+	db, err := rocks.Open(dbs[0], rocks.Options{Bulk: true, NoCompaction: true})
+	if err != nil {
+		t.Skip("built without RocksDB:", err)
+	}
+	b := db.Batch()
+	b.Put(slices.Index(db.Families(), streams.OffsetsFamily), []byte(streams.StatusKey), streams.EncodeOffset(streams.StatusOpen))
+	if err := errors.Join(db.Write(b), db.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, guarantee := range []string{"", ExactlyOnce} {
+		if _, err := w.push(t, PushOptions{Guarantee: guarantee}); op.KindOf(err) != op.Precondition || err == nil {
+			t.Errorf("guarantee %q: %v", guarantee, err)
+		}
+	}
+	if _, err := w.push(t, PushOptions{Guarantee: AtLeastOnce}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDamagedStoresAreRefused(t *testing.T) {
+	w := newWorld(t, "4.0.2-papi-alos")
+	ssts, _ := filepath.Glob(filepath.Join(w.state, w.app, "0_0", "rocksdb", "ts-kv", "*.sst"))
+	if err := os.Truncate(ssts[0], 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.push(t, PushOptions{}); op.KindOf(err) != op.Corrupt {
+		t.Errorf("short: %v", err)
+	}
+	if err := os.Remove(ssts[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.push(t, PushOptions{}); op.KindOf(err) != op.Corrupt {
+		t.Errorf("missing: %v", err)
+	}
+	if ms, err := w.b.Manifests(t.Context(), ""); err != nil || len(ms) > 0 {
+		t.Errorf("a snapshot was written: %v", err)
+	}
+}
+
+// TestAStoppedPullGoesOn kills a pull at its first bytes, then takes objects away
+// that it had already fetched.
+func TestAStoppedPullGoesOn(t *testing.T) {
+	w := newWorld(t, "4.0.2-papi-alos")
+	if _, err := w.push(t, PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	into := t.TempDir()
+	p, err := PlanPull(t.Context(), w.b, PullOptions{Into: into, ApplicationID: w.app}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = p.Apply(ctx, func(e op.Event) {
+		if e.Type == op.Progress {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(into, w.app, "0_0")); err == nil {
+		t.Error("a task is in place that is not whole")
+	}
+	done, err := w.pull(t, PullOptions{Into: into})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.Fetched >= done.Bytes {
+		t.Log("nothing of the first run was left to take") // it may have been stopped before its first file
+	}
+	sameFiles(t, filepath.Join(w.state, w.app), filepath.Join(into, w.app))
+}
+
+// TestTasksComeFromTheNewestThatHoldsThem: hosts push different tasks.
+func TestTasksComeFromTheNewestThatHoldsThem(t *testing.T) {
+	w := newWorld(t, "4.0.2-papi-alos")
+	app := filepath.Join(w.state, w.app)
+	if err := os.CopyFS(filepath.Join(app, "0_1"), os.DirFS(filepath.Join(app, "0_0"))); err != nil {
+		t.Fatal(err)
+	}
+	all, err := w.push(t, PushOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := w.push(t, PushOptions{Tasks: []string{"0_1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := PlanPull(t.Context(), w.b, PullOptions{Into: t.TempDir(), ApplicationID: w.app}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, x := range p.Tasks {
+		got = append(got, x.Task+" "+x.Snapshot)
+	}
+	if want := []string{"0_0 " + all.Snapshot, "0_1 " + one.Snapshot}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if _, err := w.push(t, PushOptions{Tasks: []string{"5_5"}}); op.KindOf(err) != op.NotFound {
+		t.Errorf("no such task: %v", err)
+	}
+}
+
+func TestOldStateIsWarnedOf(t *testing.T) {
+	w := newWorld(t, "4.0.2-papi-alos")
+	old := time.Now().Add(-72 * time.Hour)
+	err := filepath.WalkDir(w.state, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(path, old, old))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.push(t, PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	into := t.TempDir()
+	p, err := w.pull(t, PullOptions{Into: into})
+	if err != nil || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "72h") {
+		t.Errorf("%v, %v", p.Warnings, err)
+	}
+	// What was pulled is as old as what was pushed.
+	if i, err := os.Stat(filepath.Join(into, w.app, "0_0", streams.CheckpointFile)); err != nil || time.Since(i.ModTime()) < 71*time.Hour {
+		t.Errorf("the .checkpoint looks new: %v", err)
+	}
+}
