@@ -25,7 +25,7 @@ type ShareOptions struct {
 	Group string
 	Host  string        // this worker's; empty: the host's name
 	Lost  []string      // hosts whose completions count no more: their disks are gone
-	Poll  time.Duration // how often the group is looked at; 0: a second
+	Poll  time.Duration // how often the group is looked at; 0: the longer the run lasts the less often
 }
 
 // Validate checks what can be checked without a cluster.
@@ -93,9 +93,6 @@ type share struct {
 }
 
 func (p *Plan) newShare(o ShareOptions, sink op.Sink) (*share, error) {
-	if o.Poll <= 0 {
-		o.Poll = time.Second
-	}
 	if o.Host == "" {
 		var err error
 		if o.Host, err = os.Hostname(); err != nil {

@@ -17,15 +17,13 @@ const idleBefore = 5 * time.Second
 // manage looks at the group again and again until the run is finished: it
 // notes what this worker has done, and sees what the others have.
 func (s *share) manage(ctx context.Context) {
-	answered := time.Now()
-	timer := time.NewTicker(s.o.Poll)
-	defer timer.Stop()
+	begun, answered := time.Now(), time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.poke:
-		case <-timer.C:
+		case <-time.After(s.pause(time.Since(begun))):
 		}
 		err := s.step(ctx)
 		switch {
@@ -40,6 +38,15 @@ func (s *share) manage(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// pause is the time from look to look: a small part of how long it took so far,
+// so that neither a short run waits for its end nor a long one is a burden.
+func (s *share) pause(since time.Duration) time.Duration {
+	if s.o.Poll > 0 {
+		return s.o.Poll
+	}
+	return min(max(since/50, 50*time.Millisecond), 2*time.Second)
 }
 
 // step reads the group's notes, writes this worker's, and finds out whether

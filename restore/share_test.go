@@ -17,6 +17,7 @@ import (
 // the directories of all places.
 type shareModel struct {
 	t          testing.TB
+	root       string
 	rand       *rand.Rand
 	tasks      []streams.TaskID
 	offsets    map[kafka.GroupPartition]offsetRecord
@@ -71,7 +72,7 @@ func (m *shareModel) start(at place) {
 		return maps.Clone(m.offsets), nil
 	}
 	s.total = func(int64) {}
-	s.root = m.t.TempDir()
+	s.root = m.root
 	for _, t := range s.tasks {
 		s.held[t.Name] = t.plan.Done
 	}
@@ -190,7 +191,7 @@ func (m *shareModel) String() string {
 // and when nobody dies any more everybody gets done.
 func TestShareModel(t *testing.T) {
 	for seed := range uint64(300) {
-		m := &shareModel{t: t, rand: rand.New(rand.NewPCG(seed, 0)), offsets: map[kafka.GroupPartition]offsetRecord{},
+		m := &shareModel{t: t, root: t.TempDir(), rand: rand.New(rand.NewPCG(seed, 0)), offsets: map[kafka.GroupPartition]offsetRecord{},
 			dirs: map[place]map[string]bool{}, excused: map[string]bool{}}
 		for i := range 2 + m.rand.IntN(8) {
 			m.tasks = append(m.tasks, streams.TaskID{Partition: i})

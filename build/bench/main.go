@@ -125,6 +125,11 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("verify: %w", err)
 		}
 	}
+	if pick.MatchString("share") {
+		if err := b.share(*records * 3); err != nil {
+			return fmt.Errorf("share: %w", err)
+		}
+	}
 	if pick.MatchString("produce") {
 		if err := b.produce(*records); err != nil {
 			return fmt.Errorf("produce: %w", err)

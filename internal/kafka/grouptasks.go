@@ -64,10 +64,10 @@ type TaskGroup struct {
 }
 
 // groupTimings are a consumer's settings under their Java names, with Kafka's
-// defaults; a heartbeat each second, because that is how members learn that
+// defaults; heartbeats are more frequent, because that is how members learn that
 // another one came.
 func (c *Client) groupTimings() (session, heartbeat time.Duration, err error) {
-	session, heartbeat = 45*time.Second, time.Second
+	session, heartbeat = 45*time.Second, 500*time.Millisecond
 	for key, d := range map[string]*time.Duration{"session.timeout.ms": &session, "heartbeat.interval.ms": &heartbeat} {
 		if v := strings.TrimSpace(c.cfg.Properties[key]); v != "" {
 			n, err := strconv.ParseInt(v, 10, 32)
