@@ -19,7 +19,7 @@ func TestDashboardOnALiveApplication(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	b := worldtest.StartBroker(t, worldtest.Options{})
-	h := worldtest.Streams(t, worldtest.Newest)
+	h, at := worldtest.StreamsWithMetrics(t, worldtest.Newest, "{}")
 	app := worldtest.ProfileNamed("papi").App("lively", b.Bootstrap, t.TempDir(), false).Busy()
 	text, err := h.Describe(ctx, app)
 	steps(t, err, h.Start(ctx, app))
@@ -51,7 +51,12 @@ func TestDashboardOnALiveApplication(t *testing.T) {
 		{[]string{":", "=topology", "Enter"}, "in 2 tasks"},
 		{[]string{":", "=lint", "Enter"}, "0 errors, "},
 		{[]string{":", "=doctor", "Enter"}, " not measured, at "},
-		{[]string{"2"}, "2 tasks here: "},
+		{[]string{"d"}, "What "}, // will happen, or to do
+		{[]string{"Escape", "2"}, "2 tasks here: "},
+		{[]string{"d"}, "next start:"},
+		{[]string{":", "=metrics", "Enter"}, "1 source"},
+		{[]string{"/", "=unflushed", "Enter"}, "8 of "},
+		{[]string{"d"}, "num-immutable-mem-table"},
 		{[]string{":", "=stores", "Enter", "/", "=0_0 .*ts-kv", "Enter"}, "1 of 16"},
 		{[]string{"Enter"}, "its memory is not seen"},
 		{[]string{"2"}, "sorted run"},
@@ -70,7 +75,7 @@ func TestDashboardOnALiveApplication(t *testing.T) {
 	}
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
-			x := inTerminal(t, size[0], size[1], fmt.Sprintf("tui %s --bootstrap-server %s --topology %s", app.StateDir, b.Bootstrap, topology))
+			x := inTerminal(t, size[0], size[1], fmt.Sprintf("tui %s --bootstrap-server %s --topology %s --metrics %s", app.StateDir, b.Bootstrap, topology, at.JMX))
 			for _, s := range tour {
 				if s.want == "go ahead" && rocksVersion() == "" {
 					continue
