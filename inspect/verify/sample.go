@@ -139,6 +139,7 @@ func (s *sample) pickRows(ctx context.Context, dbs []*inspect.RawDB) error {
 				return false, nil
 			}
 			skip = rnd.IntN(sampleSkip)
+			s.u.store.WithIndex = s.u.store.WithIndex || indexRow(s.u.store.Kind, key)
 			return true, c.row(family, key, value, take)
 		})
 		if err != nil {

@@ -44,6 +44,7 @@ type unit struct {
 	mu         sync.Mutex
 	local      table.Digest
 	rowCount   int64
+	indexed    bool  // there are index rows
 	streamTime int64 // of the store: newest window, session or version; -1 before the first
 	newest     int64 // time of the newest record
 }
@@ -243,6 +244,7 @@ func (u *unit) readRows(ctx context.Context, pieces []inspect.RawPiece, routers 
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
+	u.store.WithIndex = u.store.WithIndex || u.indexed // a young store had no row when its kind was told
 	return u.rows.Wrong()
 }
 
@@ -252,6 +254,7 @@ type rowReader struct {
 	to     *table.Router // nil: only the digest is wanted
 	digest table.Digest
 	rows   int64
+	index  bool
 	buf    []byte
 	rest   []byte
 }
@@ -296,6 +299,7 @@ func (r *rowReader) run(ctx context.Context, pieces []inspect.RawPiece, next *at
 				r.begin()
 			}
 			r.rows++
+			r.index = r.index || indexRow(r.u.store.Kind, key)
 			if err := c.row(family, key, value, take); err != nil {
 				return &op.Error{Kind: op.Corrupt, What: r.u.task.Dir, Err: fmt.Errorf("row %x: %w", key, err), Try: "check --kind"}
 			}
@@ -309,6 +313,7 @@ func (r *rowReader) run(ctx context.Context, pieces []inspect.RawPiece, next *at
 	defer r.u.mu.Unlock()
 	r.u.local.Merge(r.digest)
 	r.u.rowCount += r.rows
+	r.u.indexed = r.u.indexed || r.index
 	return nil
 }
 
