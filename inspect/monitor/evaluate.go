@@ -91,6 +91,9 @@ func (e *evaluation) judge(c *Check, th Threshold, g *Gauge) {
 	case atMost:
 		g.Value, g.Limit = &v, th.Max
 		g.missed(v > *th.Max, th.Severity)
+		if c.Metric == PendingCompactionBytes && v == 0 { // VersionStorageInfo::EstimateCompactionBytesNeeded knows levels only
+			g.Note = "with universal compaction, Kafka Streams' default, RocksDB does not tell what waits: sstool inspect levels does"
+		}
 	case noGrowth:
 		e.growth(th, metric, v, g)
 	case noStall:

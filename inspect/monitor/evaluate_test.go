@@ -78,6 +78,44 @@ func TestRealPages(t *testing.T) {
 	}
 }
 
+// TestRealStalls: two pages of a real application, 62 seconds apart, with a store
+// whose writes stand still and one whose compactions wait.
+func TestRealStalls(t *testing.T) {
+	var h History
+	first := time.UnixMilli(1_700_000_000_000)
+	for i, name := range []string{"kafka-4.4.0-jmx-short.prom", "stalls/kafka-4.4.0-jmx-short.prom"} {
+		b, err := os.ReadFile(filepath.Join("..", "..", "testdata", "metrics", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := read(strings.NewReader(string(b)), "i", first.Add(time.Duration(i)*62*time.Second), newCatalog())
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Add(s)
+	}
+	th := Defaults()
+	pending := th.Checks[PendingCompaction]
+	pending.Max = value(100_000) // not 10 GB
+	th.Checks[PendingCompaction] = pending
+	missed := map[string]bool{}
+	for _, g := range Evaluate(&h, Options{Thresholds: th}) {
+		if g.Status.Found() {
+			missed[string(g.Check)+" "+g.Subject.Store] = true
+		}
+	}
+	for _, want := range []string{"write-stalls ts-kv", "pending-compaction plain-kv"} {
+		if !missed[want] {
+			t.Errorf("%s is not missed: %v", want, missed)
+		}
+	}
+	for name := range missed {
+		if strings.HasSuffix(name, "ts-win") || name == "pending-compaction nolog-kv" {
+			t.Errorf("%s is missed", name)
+		}
+	}
+}
+
 // page is an exposition of a store's metric at minutes.
 func page(metric Metric, scope string, values ...float64) string {
 	var b strings.Builder
