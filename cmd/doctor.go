@@ -75,7 +75,7 @@ func newDoctor(a *app) *cobra.Command {
 		fs.StringVar(&f.topology, "topology", "", "`FILE` with the text of topology.describe()")
 		fs.StringArrayVar(&f.also, "also", nil, "state.dir of another host, `DIR`, to compare with; repeatable")
 		fs.StringVar(&f.config, "app-config", "", "the application's properties, `FILE`: a Java properties file, also Spring's and Quarkus', or Spring's YAML")
-		fs.StringVar(&f.log, "log", "", "the application's log, `FILE`, to tell where the time of its last start went; - is standard input")
+		fs.StringVar(&f.log, "log", "", "the application's log, `FILE`, to tell where the time of its last start went, packed by gzip or not; - is standard input")
 	})
 	section(cmd, "Which cluster", func(*pflag.FlagSet) { f.kafka.registerOptional(cmd) })
 	section(cmd, "What starts next", func(fs *pflag.FlagSet) {

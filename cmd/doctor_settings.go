@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"bufio"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -84,16 +86,32 @@ func flatten(n *yaml.Node, prefix string, set map[string]string, depth int) {
 	}
 }
 
-// openLog opens the application's log.
+// openLog opens the application's log, packed by gzip as rotated ones are, or not.
 func (a *app) openLog(path string) (io.ReadCloser, error) {
-	if path == "-" {
-		return io.NopCloser(a.io.In), nil
+	file := io.NopCloser(a.io.In)
+	if path != "-" {
+		f, err := openText("--log", path)
+		if err != nil {
+			return nil, err
+		}
+		file = f
 	}
-	file, err := openText("--log", path)
+	in := bufio.NewReader(file)
+	if magic, _ := in.Peek(2); string(magic) != "\x1f\x8b" {
+		return unpacked{in, file}, nil
+	}
+	text, err := gzip.NewReader(in)
 	if err != nil {
-		return nil, err
+		file.Close()
+		return nil, op.Errorf(op.Usage, "--log %s: %w", path, err)
 	}
-	return file, nil
+	return unpacked{text, file}, nil
+}
+
+// unpacked is the text of a file, and closes the file.
+type unpacked struct {
+	io.Reader
+	io.Closer
 }
 
 // took is how long a restore of the application takes, as the report has it:
