@@ -24,7 +24,7 @@ func (c *Client) GroupMembers(ctx context.Context, id string) (state string, mem
 			err = kerr.ErrorForCode(resp.Groups[0].ErrorCode)
 		}
 		switch {
-		case err == kerr.CoordinatorNotAvailable || err == kerr.CoordinatorLoadInProgress || err == kerr.NotCoordinator:
+		case noCoordinator(err):
 			if sleep(ctx, c.pause(try)); ctx.Err() == nil {
 				continue
 			}

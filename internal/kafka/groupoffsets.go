@@ -40,6 +40,11 @@ func (c *Client) stableOffsets(ctx context.Context, group, what string, asked fu
 		if errors.Is(err, kerr.GroupIDNotFound) {
 			return nil, nil
 		}
+		if noCoordinator(err) {
+			if sleep(ctx, c.pause(try)); ctx.Err() == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return nil, c.explain(err, what, groupACL("DESCRIBE", group))
 		}

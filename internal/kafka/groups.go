@@ -81,13 +81,18 @@ func (c *Client) GroupUse(ctx context.Context, id string) (*GroupUse, error) {
 func (c *Client) patiently(ctx context.Context, id string, describe func(context.Context, string) (*GroupUse, error)) (*GroupUse, error) {
 	for try := 0; ; try++ {
 		g, err := describe(ctx, id)
-		if !errors.Is(err, kerr.CoordinatorNotAvailable) && !errors.Is(err, kerr.CoordinatorLoadInProgress) && !errors.Is(err, kerr.NotCoordinator) {
+		if !noCoordinator(err) {
 			return g, err
 		}
 		if sleep(ctx, c.pause(try)); ctx.Err() != nil {
 			return nil, err
 		}
 	}
+}
+
+// noCoordinator reports whether the group's coordinator is not there yet.
+func noCoordinator(err error) bool {
+	return errors.Is(err, kerr.CoordinatorNotAvailable) || errors.Is(err, kerr.CoordinatorLoadInProgress) || errors.Is(err, kerr.NotCoordinator)
 }
 
 // classicGroup asks with DescribeGroups. Up to v5 an unknown group is "Dead".
