@@ -13,10 +13,9 @@ import (
 
 // snapshotListFlags are the flags of sstool snapshot list and show.
 type snapshotListFlags struct {
-	bucket   bucketFlags
-	out      outputFlag
-	app, id  string
-	progress progressFlag
+	bucket  bucketFlags
+	out     outputFlag
+	app, id string
 }
 
 // snapshotList is the document of sstool snapshot list.
