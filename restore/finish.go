@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"syscall"
@@ -34,6 +35,13 @@ func databases(taskDir string, s streams.Store) ([]string, error) {
 	}
 	sort.Strings(out)
 	return out, nil
+}
+
+// madeDatabases are those of databases that hold something: one whose making was
+// cut short has no CURRENT, and is made when it is opened.
+func madeDatabases(taskDir string, s streams.Store) ([]string, error) {
+	dbs, err := databases(taskDir, s)
+	return slices.DeleteFunc(dbs, func(db string) bool { return !files.Exists(filepath.Join(db, "CURRENT")) }), err
 }
 
 // checkpointOffset is the number a checkpoint holds for a partition after this

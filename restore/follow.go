@@ -238,7 +238,7 @@ const maxRetention = 100 * 365 * 24 * time.Hour
 
 // holdsNothing says whether there is no row in any family of the store.
 func holdsNothing(taskDir string, s streams.Store) (bool, error) {
-	dbs, err := databases(taskDir, s)
+	dbs, err := madeDatabases(taskDir, s)
 	if err != nil {
 		return false, err
 	}

@@ -4,13 +4,18 @@ package restore
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"sstool/internal/applock"
 	"sstool/internal/kafkatest"
@@ -270,4 +275,113 @@ func TestFollowOptions(t *testing.T) {
 	if err := o.Validate(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A follower that was killed while it made a segment leaves a directory without
+// a database.
+func TestFollowHalfMadeSegment(t *testing.T) {
+	w := newWorld(t, kafkatest.Options{})
+	s := streams.Store{Name: "w", Kind: streams.Window, Retention: time.Hour, SegmentInterval: 10 * time.Minute}
+	topic := w.changelog(t, "w", 1, []kafkatest.Record{{Key: windowKey("k", 1_700_000_000_000, 0), Value: []byte("v"), Timestamp: 1_700_000_000_000}})
+	o := followOptions(memDir(t), s)
+	o.Guarantee, o.Siblings = ExactlyOnce, o.Stores
+	w.follow(t, o).stop()
+	half := streams.DatabaseDir(filepath.Join(appDir(o.Into, app), "0_0"), s, s.SegmentID(1_700_000_600_000))
+	put(t, filepath.Join(half, "LOG"), "")
+	f := w.follow(t, o)
+	w.produce(t, topic, []kafkatest.Record{{Key: windowKey("k", 1_700_000_600_000, 0), Value: []byte("w"), Timestamp: 1_700_000_600_000}})
+	w.caughtUp(f, topic, 0)
+	if res := f.stop(); res.Partitions[0].Began != FollowResume {
+		t.Errorf("%+v", res.Partitions)
+	}
+	w.sameAsRestored(t, o)
+}
+
+// A source topic that serves as changelog is followed to the committed offset;
+// the checkpoint of a global store is the next offset, of all partitions.
+func TestFollowSourceAndGlobal(t *testing.T) {
+	w := newWorld(t, kafkatest.Options{})
+	if err := w.Topic("input", 2, "cleanup.policy", "compact"); err != nil {
+		t.Fatal(err)
+	}
+	other := numbered(1, 0, 80, 30)
+	for i := range other { // of one key in two partitions either may win in a global store
+		other[i].Key = append([]byte("other "), other[i].Key...)
+	}
+	w.produce(t, "input", append(numbered(0, 0, 100, 30), other...))
+	commit := func(n int64) {
+		t.Helper()
+		if err := w.Commit(t.Context(), app, "input", map[int32]int64{0: n, 1: n}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit(40)
+	o := followOptions(memDir(t), kv("table"), streams.Store{Name: "everywhere", Kind: streams.TimestampedKV, Global: true})
+	o.Stores[0].Topic, o.Stores[0].SourceTopic = "input", true
+	o.Stores[1].Topic = "input"
+	f := w.follow(t, o)
+	at := func(store string, part int32, pos int64) {
+		t.Helper()
+		f.await(func(s FollowStatus) bool {
+			return slices.ContainsFunc(s.Partitions, func(p FollowPartition) bool {
+				return p.Store == store && p.Partition == part && p.Position == pos
+			})
+		})
+	}
+	w.produce(t, "input", numbered(0, 100, 20, 30))
+	at("everywhere", 0, 120)
+	at("table", 0, 40)
+	commit(60)
+	at("table", 0, 60)
+	at("table", 1, 60)
+	res := f.stop()
+	if res.Lag != 0 {
+		t.Errorf("%d behind: what is not committed is not to be followed", res.Lag)
+	}
+	for file, want := range map[string]streams.Checkpoint{
+		"0_0":    {{Topic: "input", Partition: 0}: 59},
+		"0_1":    {{Topic: "input", Partition: 1}: 59},
+		"global": {{Topic: "input", Partition: 0}: 120, {Topic: "input", Partition: 1}: 80},
+	} {
+		cp, err := streams.ReadCheckpoint(filepath.Join(appDir(o.Into, app), file, streams.CheckpointFile))
+		if err != nil || !maps.Equal(cp, want) {
+			t.Errorf("%s: %v, %v, want %v", file, cp, err, want)
+		}
+	}
+	w.sameAsRestored(t, o)
+}
+
+// A broker that is away is told of, and waited for.
+func TestFollowOutage(t *testing.T) {
+	w := newWorld(t, kafkatest.Options{})
+	topic := w.changelog(t, "a", 1, numbered(0, 0, 100, 30))
+	o := followOptions(memDir(t), kv("a"))
+	o.StallTimeout = time.Second
+	f := w.follow(t, o)
+	w.caughtUp(f, topic, 0)
+	var away atomic.Bool
+	away.Store(true)
+	w.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		w.KeepControl()
+		if away.Load() {
+			return nil, errors.New("the broker is away"), true
+		}
+		return nil, nil, false
+	})
+	f.await(func(s FollowStatus) bool { return s.Partitions[0].State == "no answer" })
+	for range 200 {
+		if strings.Contains(f.events.warnings(), "cannot be read and are tried again") {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	w.produce(t, topic, numbered(0, 100, 50, 30))
+	away.Store(false)
+	w.caughtUp(f, topic, 0)
+	f.await(func(s FollowStatus) bool { return s.Partitions[0].State == "following" })
+	if res := f.stop(); res.Records != 50 || res.StartedOver != 0 {
+		t.Errorf("%+v", res)
+	}
+	contains(t, f.events.warnings(), "1 of 1 partitions cannot be read and are tried again", "all partitions can be read again")
+	w.sameAsRestored(t, o)
 }

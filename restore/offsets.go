@@ -79,7 +79,7 @@ func offsetsFamily(db string, fn func(key, value []byte) error) error {
 // or later did not close: it may hold rows of an aborted transaction, and
 // Kafka Streams wipes it.
 func closedCleanly(taskDir string, s streams.Store) error {
-	dbs, err := databases(taskDir, s)
+	dbs, err := madeDatabases(taskDir, s)
 	if err != nil {
 		return err
 	}

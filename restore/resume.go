@@ -134,7 +134,7 @@ func isDual(taskDir string, s streams.Store) (bool, error) {
 	if len(s.ColumnFamilies()) == 1 {
 		return false, nil
 	}
-	dbs, err := databases(taskDir, s)
+	dbs, err := madeDatabases(taskDir, s)
 	if err != nil {
 		return false, err
 	}
