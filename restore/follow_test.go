@@ -4,7 +4,6 @@ package restore
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -14,8 +13,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"sstool/internal/applock"
 	"sstool/internal/kafkatest"
@@ -361,13 +358,7 @@ func TestFollowOutage(t *testing.T) {
 	w.caughtUp(f, topic, 0)
 	var away atomic.Bool
 	away.Store(true)
-	w.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
-		w.KeepControl()
-		if away.Load() {
-			return nil, errors.New("the broker is away"), true
-		}
-		return nil, nil, false
-	})
+	w.FailFetches(away.Load)
 	f.await(func(s FollowStatus) bool { return s.Partitions[0].State == "no answer" })
 	for range 200 {
 		if strings.Contains(f.events.warnings(), "cannot be read and are tried again") {

@@ -3,6 +3,7 @@ package kafkatest
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -32,6 +33,17 @@ func (c *Cluster) AtFetch(n int32, fn func()) {
 		c.KeepControl()
 		if seen.Add(1) == n {
 			fn()
+		}
+		return nil, nil, false
+	})
+}
+
+// FailFetches breaks the connection of every fetch while away says so.
+func (c *Cluster) FailFetches(away func() bool) {
+	c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if away() {
+			return nil, errors.New("the broker is away"), true
 		}
 		return nil, nil, false
 	})
