@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sstool/internal/clienttest"
 	"sstool/internal/kafka"
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
@@ -24,17 +25,7 @@ const day = int64(24 * time.Hour / time.Millisecond)
 // changelogWorld is an embedded cluster with a client.
 func changelogWorld(t testing.TB) (*kafkatest.Cluster, *kafka.Client) {
 	t.Helper()
-	k, err := kafkatest.Start(kafkatest.Options{ClusterID: "changelogs"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(k.Close)
-	c, err := kafka.Open(t.Context(), kafka.Config{Bootstrap: k.Addrs()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return k, c
+	return clienttest.Start(t, kafkatest.Options{ClusterID: "changelogs"})
 }
 
 func makeTopic(t testing.TB, k *kafkatest.Cluster, name string, partitions int32, configs ...string) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sstool/internal/clienttest"
 	"sstool/internal/kafka"
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
@@ -25,16 +26,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	k, err := kafkatest.Start(kafkatest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(k.Close)
-	c, err := kafka.Open(t.Context(), kafka.Config{Bootstrap: k.Addrs()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	k, c := clienttest.Start(t, kafkatest.Options{})
 	return &world{k, c}
 }
 

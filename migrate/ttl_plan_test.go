@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"sstool/internal/clienttest"
 	"sstool/internal/kafka"
 	"sstool/internal/kafkatest"
 	"sstool/internal/op"
@@ -29,16 +30,7 @@ type ttlWorld struct {
 
 func newTTLWorld(t testing.TB) *ttlWorld {
 	t.Helper()
-	cluster, err := kafkatest.Start(kafkatest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.Close)
-	c, err := kafka.Open(t.Context(), kafka.Config{Bootstrap: cluster.Addrs()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	cluster, c := clienttest.Start(t, kafkatest.Options{})
 	return &ttlWorld{t, cluster, c}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sstool/internal/clienttest"
 	"sstool/internal/kafka"
 	"sstool/internal/kafkatest"
 	"sstool/internal/lsm/lsmtest"
@@ -84,17 +85,7 @@ func start(t *testing.T, r *Result, task string) TaskStart {
 // cluster is an embedded Kafka and a client of it.
 func cluster(t *testing.T) (*kafkatest.Cluster, *kafka.Client) {
 	t.Helper()
-	c, err := kafkatest.Start(kafkatest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	client, err := kafka.Open(context.Background(), kafka.Config{Bootstrap: c.Addrs()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	return c, client
+	return clienttest.Start(t, kafkatest.Options{})
 }
 
 // fill makes a topic of so many partitions, each with n records.

@@ -290,3 +290,12 @@ func TestTrimmedHistory(t *testing.T) {
 		}
 	}
 }
+
+// TestLargestValues: a number that no integer holds is large, not negative.
+func TestLargestValues(t *testing.T) {
+	for _, u := range []Unit{Bytes, Seconds, Number} {
+		if text := u.Format(1e300); strings.Contains(text, "-") {
+			t.Errorf("%s: %s", u, text)
+		}
+	}
+}

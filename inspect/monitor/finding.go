@@ -84,9 +84,12 @@ func (u Unit) Format(v float64) string {
 	case Ratio:
 		return fmt.Sprintf("%.3g %%", 100*v)
 	case Bytes:
-		return human.Bytes(int64(v))
+		return human.Bytes(whole(v))
 	case Seconds:
-		return human.Duration(time.Duration(v * float64(time.Second)))
+		return human.Duration(time.Duration(whole(v * float64(time.Second))))
 	}
-	return human.Count(int64(v))
+	return human.Count(whole(v))
 }
+
+// whole is a whole number; a page may show one that is larger than any is.
+func whole(v float64) int64 { return int64(min(v, 1<<62)) }

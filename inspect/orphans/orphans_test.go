@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sstool/internal/clienttest"
 	"sstool/internal/kafka"
 	"sstool/internal/kafkatest"
 	"sstool/internal/lsm/lsmtest"
@@ -19,17 +20,7 @@ import (
 
 func cluster(t *testing.T) (*kafkatest.Cluster, *kafka.Client) {
 	t.Helper()
-	k, err := kafkatest.Start(kafkatest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(k.Close)
-	c, err := kafka.Open(t.Context(), kafka.Config{Bootstrap: k.Addrs()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return k, c
+	return clienttest.Start(t, kafkatest.Options{})
 }
 
 func find(t *testing.T, o Options) *Result {
