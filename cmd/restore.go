@@ -34,6 +34,10 @@ together: they divide the tasks through a Kafka consumer group, each builds its
 own in its --into, and they are done when every task is complete. Kafka Streams
 then gives each task to the host that has it.
 
+--from-snapshot URL lets stores come from snapshots (sstool snapshot push): they are
+downloaded, held against their hashes, and only what came later is replayed. A store
+whose snapshot cannot be used is restored in full, and the report says why.
+
 --into DIR --follow then goes on: it applies what comes, like a standby replica
 outside of the application, until SIGTERM or Ctrl-C ends it (exit 0). Until then
 it holds the application's lock; afterwards the application goes on at once.
@@ -52,6 +56,9 @@ const restoreExample = `  # How long would this application take to recover, and
   sstool restore --into /var/lib/kafka-streams --spec orders.yaml --share orders-restore
   sstool restore --share orders-restore --status
 
+  # From the newest snapshots, and what came since.
+  sstool restore --into /var/lib/kafka-streams --spec orders.yaml --from-snapshot s3://backups/streams?region=eu-central-1
+
   # One task only; show what would be done.
   sstool restore --into /var/lib/kafka-streams --spec orders.yaml --task 0_1 --dry-run
 
@@ -68,9 +75,9 @@ func newRestore(a *app) *cobra.Command {
 		Annotations: exits([]exit{
 			{0, "ok"}, {1, "failed"}, {2, "wrong flags, or --into does not know enough about a store"},
 			{3, "the --sla was missed"}, {10, "topic, partition or store not found"},
-			{11, "the target directory is in use by another process"}, {12, "a batch of the changelog is corrupt"},
+			{11, "the target directory is in use by another process"}, {12, "a batch of the changelog is corrupt; with --require-snapshot an object"},
 			{13, "Kafka unreachable, access denied, or no progress for --stall-timeout"},
-			{14, "the target is not empty, the checkpoint is too old, the cluster id differs, not enough disk space"},
+			{14, "the target is not empty, the checkpoint is too old, the cluster id differs, not enough disk space; --require-snapshot is not met"},
 			{130, "interrupted or declined; nothing half-done is left in place"},
 		}),
 		Args: noArgs,
@@ -79,6 +86,9 @@ func newRestore(a *app) *cobra.Command {
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
 		f.note, f.stdin = f.onlyGiven(a.given), a.io.In
 		if err := f.follow.check(f.share.given()); err != nil {
+			return err
+		}
+		if err := f.snapshot.check(f.share.given(), f.follow.on); err != nil {
 			return err
 		}
 		if f.share.given() {
@@ -144,16 +154,26 @@ func (f *restoreFlags) plan(ctx context.Context, warn func(string)) (p *restore.
 	if err != nil {
 		return nil, nil, err
 	}
+	opts.Snapshot = f.snapshot.options()
 	if err := opts.Validate(); err != nil {
+		return nil, nil, err
+	}
+	closeBucket, err := f.snapshot.open(ctx, opts.Snapshot, time.Duration(f.stall))
+	if err != nil {
 		return nil, nil, err
 	}
 	client, err := f.kafka.open(ctx, warn)
 	if err != nil {
+		closeBucket()
 		return nil, nil, err
+	}
+	done = func() {
+		client.Close()
+		closeBucket()
 	}
 	if p, err = restore.MakePlan(ctx, client, opts); err != nil {
-		client.Close()
+		done()
 		return nil, nil, err
 	}
-	return p, client.Close, nil
+	return p, done, nil
 }

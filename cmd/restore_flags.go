@@ -43,7 +43,8 @@ type restoreFlags struct {
 	projectThreads                                                                     numbersValue
 	projectSizes                                                                       namesValue
 
-	follow followFlags
+	follow   followFlags
+	snapshot restoreSnapshotFlags
 
 	note  string // what onlyGiven left out
 	stdin io.Reader
@@ -54,6 +55,7 @@ func (f *restoreFlags) register(cmd *cobra.Command) {
 	section(cmd, "What to restore", f.registerWhat)
 	section(cmd, "What is known of the store", f.registerKnown)
 	section(cmd, "Where to", f.registerTarget)
+	section(cmd, "From a snapshot", f.snapshot.register)
 	section(cmd, "Shared by several processes", f.share.register)
 	section(cmd, "How far and how", f.registerHow)
 	section(cmd, "Going on as a standby", f.follow.register)

@@ -20,6 +20,7 @@ type planDoc struct {
 	Warnings      []string               `json:"warnings"`
 	Steps         []planStep             `json:"steps"`
 	Skipped       []restore.SkippedStore `json:"skipped"`
+	Snapshot      *snapshotPlan          `json:"snapshot,omitempty"`
 }
 
 // planStep is one changelog partition of the plan.
@@ -32,7 +33,7 @@ type planStep struct {
 	From      int64  `json:"from"`
 	To        int64  `json:"to"`
 	Bytes     *int64 `json:"bytes"`
-	Action    string `json:"action"` // restore, replace, resume, keep, none
+	Action    string `json:"action"` // restore, replace, resume, from snapshot, keep, none
 	Because   string `json:"started_at_because"`
 }
 
@@ -41,6 +42,7 @@ func newPlanDoc(p *restore.Plan) planDoc {
 		ApplicationID: p.Options.ApplicationID, ClusterID: p.ClusterID, Into: p.Options.Into, Profile: p.Options.Profile,
 		Isolation: "read_uncommitted", IsolationFrom: p.IsolationBy, Assumptions: p.Assumptions, Warnings: p.Warnings, Skipped: p.Skipped,
 	}
+	d.Snapshot = newSnapshotPlan(p)
 	if p.Committed {
 		d.Isolation = "read_committed"
 	}
@@ -67,6 +69,8 @@ func action(u *restore.Unit) string {
 		return "keep"
 	case u.Done:
 		return "none"
+	case u.Origin != nil && u.Origin.InFull == "":
+		return "from snapshot"
 	case u.Resume != "":
 		return "resume"
 	case u.Replace:
@@ -96,6 +100,7 @@ func renderPlan(w *tableWriter, d planDoc) {
 		{name: "TASK"}, {name: "STORE"}, {name: "KIND"}, {name: "TOPIC", wide: true}, {name: "PARTITION", right: true},
 		{name: "FROM", right: true}, {name: "TO", right: true}, {name: "LOG SIZE", right: true}, {name: "ACTION"}, {name: "BECAUSE", wide: true},
 	}, rows)
+	renderSnapshotPlan(w, d.Snapshot)
 	w.explainTasks(func(yield func(string) bool) {
 		for _, s := range d.Steps {
 			if !yield(s.Task) {

@@ -61,6 +61,7 @@ func renderRestore(w *tableWriter, r *restore.Result) {
 	})
 	w.line("")
 	w.pairs(summary(r))
+	renderOrigins(w, r)
 	renderWhere(w, r)
 	renderProjections(w, r)
 	if r.SLA != nil {
@@ -165,10 +166,15 @@ func summary(r *restore.Result) [][2]string {
 	if r.Estimate != nil {
 		rows = append(rows, [2]string{"application", fmt.Sprintf("about %s to restore by itself (%s)", humanSeconds(r.Estimate.Seconds), r.Estimate.Basis)})
 	}
-	rows = append(rows, [][2]string{
-		{"records", fmt.Sprintf("%s (%s), %s live keys, %s superseded (%s), %s tombstones", humanCount(t.Records), humanBytes(t.Bytes),
-			humanCount(t.LiveKeys), humanCount(t.Superseded), humanShare(float64(t.Superseded), float64(t.Records)), humanCount(t.Tombstones))},
-	}...)
+	if r.Snapshot != nil && r.Snapshot.Files > 0 {
+		// How many rows a store from a snapshot holds was not counted.
+		rows = append(rows, [2]string{"records", fmt.Sprintf("%s (%s), %s tombstones", humanCount(t.Records), humanBytes(t.Bytes), humanCount(t.Tombstones))})
+	} else {
+		rows = append(rows, [][2]string{
+			{"records", fmt.Sprintf("%s (%s), %s live keys, %s superseded (%s), %s tombstones", humanCount(t.Records), humanBytes(t.Bytes),
+				humanCount(t.LiveKeys), humanCount(t.Superseded), humanShare(float64(t.Superseded), float64(t.Records)), humanCount(t.Tombstones))},
+		}...)
+	}
 	var rare []string
 	for _, x := range []struct {
 		n    int64

@@ -58,8 +58,8 @@ func (p *Plan) explain(r *Result) {
 // project spreads the measured unit times over other thread counts, longest
 // first, and scales by size.
 func (p *Plan) project(r *Result) {
-	if len(r.units) == 0 || r.Total.Records == 0 {
-		return
+	if len(r.units) == 0 || r.Total.Records == 0 || r.Snapshot != nil {
+		return // a tail says nothing about other sizes
 	}
 	var times []float64
 	var bytes int64

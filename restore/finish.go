@@ -212,7 +212,9 @@ func (r *run) settle(ur *unitResult, taskDir string) error {
 		if err != nil {
 			return err
 		}
-		if !ur.bulk || ur.unit.Resume != "" {
+		// Of a store from a snapshot only the tail is counted: reading all its rows
+		// would take longer than the pull.
+		if !ur.unit.Origin.used() && (!ur.bulk || ur.unit.Resume != "") {
 			if ur.counts.Rows, err = countRows(dbs, s); err != nil {
 				return err
 			}
@@ -226,6 +228,9 @@ func (r *run) settle(ur *unitResult, taskDir string) error {
 		}
 	}
 	ur.counts.settle(s, per)
+	if ur.unit.Origin.used() {
+		ur.counts.Superseded = 0 // not known, as rows are not
+	}
 	if ps := ur.unit.Parts; len(ps) == 1 {
 		ur.parts[ps[0].Partition] = ur.counts
 	}

@@ -35,6 +35,8 @@ func (o *FollowOptions) Validate() error {
 	switch {
 	case o.Into == "":
 		return op.Errorf(op.Usage, "--follow keeps a state directory up to date, and none is named").WithTry("--into DIR")
+	case o.Snapshot != nil:
+		return op.Errorf(op.Usage, "--follow builds what is not there from the changelogs").WithTry("restore --from-snapshot first, then --follow goes on behind it")
 	case o.Measure:
 		return op.Errorf(op.Usage, "--follow does not end by itself: there is nothing to --measure")
 	case o.partial():

@@ -59,6 +59,9 @@ func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 				WithTry("--into the directory that is on that file system")
 		}
 	}
+	if err := p.pull(ctx, sink, res, pullDir(o.Into, o.ApplicationID)); err != nil {
+		return err
+	}
 	sink.Emit(op.Event{Type: op.Phase, Name: "restore"})
 	r := p.newRun(sink)
 	start := time.Now()
@@ -67,11 +70,17 @@ func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 		units = p.share.units(r)
 	}
 	out, err := units(ctx, build, p.Tasks, func(t *TaskPlan, done []unitResult) error {
-		return r.place(t, done)
+		if err := r.place(t, done); err != nil {
+			return err
+		}
+		return p.forgetPulled(t)
 	})
 	elapsed := time.Since(start)
 	if err == nil && o.Force {
 		err = os.Remove(forced)
+	}
+	if err == nil && o.Snapshot != nil {
+		err = os.RemoveAll(pullDir(o.Into, o.ApplicationID))
 	}
 	for i := range out {
 		final := filepath.Join(appDir(o.Into, o.ApplicationID), out[i].unit.Task.Name())

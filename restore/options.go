@@ -71,6 +71,7 @@ type Options struct {
 	// (max.poll.records, fetch.max.bytes, max.partition.fetch.bytes, …).
 	Consumer map[string]string
 
+	Snapshot       *SnapshotOptions // stores come from snapshots, and only what came later is replayed; nil: from the log start
 	FromCheckpoint bool
 	StateDir       string    // with FromCheckpoint and no Into: the state.dir whose stores are copied and resumed
 	ToOffset       int64     // stop before this offset; negative: at the end
@@ -145,6 +146,9 @@ func (o *Options) Validate() error {
 			WithTry("--into DIR resumes it in place; --measure --state-dir DIR times the tail on a copy")
 	case o.FromCheckpoint && o.partial():
 		return op.Errorf(op.Usage, "--from-checkpoint goes to the changelog's end: --to-offset and --to-time do not fit")
+	}
+	if err := o.Snapshot.validate(o); err != nil {
+		return err
 	}
 	// Names become paths.
 	if err := streams.ValidateApplicationID(o.ApplicationID); err != nil {

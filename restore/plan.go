@@ -75,10 +75,11 @@ type Unit struct {
 	Request StoreRequest
 	Topic   string
 	Parts   []PartRange
-	Replace bool   // a non-empty store stands in its place
-	Resume  string // directory of the store to resume; empty: from the log start
-	Done    bool   // in place from an earlier run
-	Kept    bool   // Done, because it was there: SkipExisting
+	Replace bool    // a non-empty store stands in its place
+	Resume  string  // directory of the store to resume; empty: from the log start
+	Origin  *Origin // the snapshot it comes from, or why it does not; nil when none is asked for, or needed
+	Done    bool    // in place from an earlier run
+	Kept    bool    // Done, because it was there: SkipExisting
 	Task    *TaskPlan
 
 	topicID string
@@ -149,6 +150,11 @@ func MakePlan(ctx context.Context, client *kafka.Client, opts Options) (*Plan, e
 			return nil, err
 		}
 		if err := p.checkTarget(); err != nil {
+			return nil, err
+		}
+	}
+	if opts.Snapshot != nil {
+		if err := p.planSnapshot(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -33,6 +33,7 @@ type Result struct {
 	Assumptions   []string `json:"assumptions"`
 	Warnings      []string `json:"warnings"`
 
+	Snapshot   *SnapshotResult   `json:"snapshot,omitempty"` // with SnapshotOptions
 	Partitions []PartitionResult `json:"partitions"`
 	Skipped    []SkippedStore    `json:"skipped"`
 	Total      Counts            `json:"total"`
@@ -209,6 +210,7 @@ func (p *Plan) finishResult(r *Result) {
 		r.RecordsPerSec = float64(r.Total.Records) / r.Elapsed
 		r.MBPerSec = float64(r.Total.Bytes) / 1e6 / r.Elapsed
 	}
+	p.snapshotResult(r)
 	r.Where = shares(r.split)
 	r.PeakMemory = peakMemory()
 	p.estimate(r)
@@ -218,6 +220,9 @@ func (p *Plan) finishResult(r *Result) {
 		took := r.Median
 		if r.Estimate != nil {
 			took = r.Estimate.Seconds // the question is about the application
+		}
+		if r.Snapshot != nil {
+			took += r.Snapshot.PullSeconds
 		}
 		r.SLA = &SLAResult{Limit: lim.Seconds(), Took: took, Met: took <= lim.Seconds()}
 	}
@@ -248,6 +253,8 @@ func unitRows(ur unitResult) []PartitionResult {
 			pr.Unmeasured = "not replayed by this run"
 		case !u.Request.Kind.OnDisk():
 			pr.Unmeasured = "the store keeps nothing on disk"
+		case u.Origin.used():
+			pr.Unmeasured = "rows of a store from a snapshot are not counted"
 		case len(u.Parts) > 1:
 			pr.Unmeasured = "rows of one partition of a global store are not told apart"
 		}
@@ -334,7 +341,7 @@ func (p *Plan) checkSpace(r *Result) error {
 	}
 	// A compressed changelog unpacks; universal compaction needs the space of a
 	// full rewrite at times, bulk spills what it reads.
-	need := bytes + 16<<20 + p.copies(at)
+	need := bytes + 16<<20 + p.copies(at) + p.pullBytes()
 	if p.Options.Profile == Streams {
 		need += bytes
 	} else {

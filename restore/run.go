@@ -31,8 +31,9 @@ type run struct {
 	done     atomic.Int64
 	bytes    atomic.Int64
 	live     live
-	parallel int // units at once
-	workers  int // goroutines of one unit
+	full     sync.Mutex // held by a unit that is to be restored in full after all
+	parallel int        // units at once
+	workers  int        // goroutines of one unit
 }
 
 // unitResult is what one unit's replay gave.
@@ -218,6 +219,9 @@ func (p *Plan) runScratch(ctx context.Context, sink op.Sink, res *Result, n int)
 	if p.Options.Repeat > 1 {
 		name = fmt.Sprintf("replay %d of %d", n+1, p.Options.Repeat)
 	}
+	if err := p.pull(ctx, sink, res, filepath.Join(dir, "pull")); err != nil {
+		return err
+	}
 	sink.Emit(op.Event{Type: op.Phase, Name: name})
 	r := p.newRun(sink)
 	start := time.Now()
@@ -298,13 +302,18 @@ func (r *run) units(ctx context.Context, root string, tasks []*TaskPlan, taskDon
 	return all, context.Cause(ctx)
 }
 
+// bulk says whether a unit is replayed that way. A global versioned store has
+// batches of several partitions, and a resumed one needs its rows: only the
+// replay does that.
+func (r *run) bulk(u *Unit) bool {
+	return r.opts.Profile == Bulk && u.Request.Kind.OnDisk() &&
+		(u.Request.Kind != streams.Versioned || len(u.Parts) == 1 && u.Resume == "")
+}
+
 // unit replays one unit, again from the log start when that moves past the
 // position.
 func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string) unitResult {
-	// A global versioned store has batches of several partitions, and a resumed
-	// one needs its rows: only the replay does that.
-	out := unitResult{unit: u, bulk: r.opts.Profile == Bulk && u.Request.Kind.OnDisk() &&
-		(u.Request.Kind != streams.Versioned || len(u.Parts) == 1 && u.Resume == "")}
+	out := unitResult{unit: u, bulk: r.bulk(u)}
 	name := unitName(u)
 	for {
 		start := time.Now()
@@ -319,13 +328,9 @@ func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string) unitResult
 			out.bulk = out.bulk && !dual
 			cloning = time.Since(start)
 		}
-		if err != nil {
-			out.err = wrapUnit(name, err)
-			return out
-		}
-		if out.bulk {
+		if err == nil && out.bulk {
 			out.parts, out.counts, watches, err = r.replayBulk(ctx, u, taskDir, tmp, r.workers)
-		} else {
+		} else if err == nil {
 			w := op.StartWatch(op.Network)
 			watches = []*op.Stopwatch{w}
 			out.parts, out.counts, err = r.replayStreams(ctx, u, taskDir, w)
@@ -340,6 +345,17 @@ func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string) unitResult
 		if errors.Is(err, errFarApart) && out.bulk {
 			r.sink.Warn(name, err.Error()+": replayed record by record, as Kafka Streams does")
 			out.bulk = false
+			if err := removeStore(taskDir, u.Request.Store); err != nil {
+				out.err = err
+				return out
+			}
+			continue
+		}
+		if again, ferr := r.inFull(u, err); ferr != nil {
+			out.err = wrapUnit(name, ferr)
+			return out
+		} else if again {
+			out.bulk = r.bulk(u)
 			if err := removeStore(taskDir, u.Request.Store); err != nil {
 				out.err = err
 				return out

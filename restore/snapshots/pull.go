@@ -344,7 +344,7 @@ func (p *PullPlan) Apply(ctx context.Context, sink op.Sink) (*PullPlan, error) {
 		if t.State != ToPull {
 			continue
 		}
-		ts, err := done.prepare(t)
+		ts, err := Prepare(done.build(t), t.m, t.task)
 		if err != nil {
 			return nil, err
 		}
@@ -381,14 +381,14 @@ func (p *PullPlan) sweep() error {
 	return err
 }
 
-// prepare makes the directories of a task, and removes what is not of it.
-func (p *PullPlan) prepare(t *PullTask) ([]snapshot.Target, error) {
-	root := p.build(t)
+// Prepare makes the directories of a task below root, removes what is not of
+// it, and lists what is to be fetched.
+func Prepare(root string, of *snapshot.Manifest, t *snapshot.Task) ([]snapshot.Target, error) {
 	var out []snapshot.Target
 	wanted := map[string]bool{}
-	m := &snapshot.Manifest{ApplicationID: t.m.ApplicationID, ID: t.m.ID, Space: t.m.Space, Tasks: []snapshot.Task{*t.task}}
+	m := &snapshot.Manifest{ApplicationID: of.ApplicationID, ID: of.ID, Space: of.Space, Tasks: []snapshot.Task{*t}}
 	dirs := []string{root}
-	for _, s := range t.task.Stores {
+	for _, s := range t.Stores {
 		dirs = append(dirs, filepath.Join(root, filepath.FromSlash(s.Dir())))
 	}
 	m.AllFiles(func(_ *snapshot.Task, f *snapshot.File) {
@@ -414,23 +414,9 @@ func (p *PullPlan) prepare(t *PullTask) ([]snapshot.Target, error) {
 // renames it in.
 func (p *PullPlan) place(t *PullTask) error {
 	root, to := p.build(t), filepath.Join(p.appDir(), t.Task)
-	for _, s := range t.task.Stores {
-		on := filepath.Join(root, filepath.FromSlash(s.Dir()))
-		dbs := []string{on}
-		if s.Segmented {
-			names, err := files.Subdirs(on)
-			if err != nil {
-				return err
-			}
-			dbs = nil
-			for _, n := range names {
-				dbs = append(dbs, filepath.Join(on, n))
-			}
-		}
-		for _, db := range dbs {
-			if _, err := lsm.LiveFiles(db); err != nil {
-				return fmt.Errorf("store %q of task %s is not whole as it was pushed: %w", s.Name, t.Task, err)
-			}
+	for i := range t.task.Stores {
+		if err := CheckWhole(root, &t.task.Stores[i]); err != nil {
+			return fmt.Errorf("task %s: %w", t.Task, err)
 		}
 	}
 	if t.partial {
@@ -461,6 +447,29 @@ func (p *PullPlan) place(t *PullTask) error {
 		return &op.Error{Kind: op.Failed, What: "put task " + t.Task + " in place", Err: err, Try: "run the same command again: what was downloaded stays"}
 	}
 	return errors.Join(files.SyncDir(filepath.Dir(root)), files.SyncDir(filepath.Dir(to)))
+}
+
+// CheckWhole says whether a store that was fetched below root has every file that
+// its databases name.
+func CheckWhole(root string, s *snapshot.Store) error {
+	on := filepath.Join(root, filepath.FromSlash(s.Dir()))
+	dbs := []string{on}
+	if s.Segmented {
+		names, err := files.Subdirs(on)
+		if err != nil {
+			return err
+		}
+		dbs = nil
+		for _, n := range names {
+			dbs = append(dbs, filepath.Join(on, n))
+		}
+	}
+	for _, db := range dbs {
+		if _, err := lsm.LiveFiles(db); err != nil {
+			return fmt.Errorf("store %q is not whole as it was pushed: %w", s.Name, err)
+		}
+	}
+	return nil
 }
 
 // keepLines leaves out of the .checkpoint the lines of stores that are not
