@@ -55,6 +55,10 @@ func realHealth(t *testing.T, s *worldtest.Shared, client *kafka.Client) {
 		t.Errorf("a healthy application:\n%s", text(list))
 	}
 	t.Logf("%+v", all.Count)
+	// Nobody says how it runs: its producers have.
+	if r := run(t, Options{AppID: a.ID, Path: dir, Client: client, Only: []string{"restart.next"}}); r.Guarantee != "exactly_once_v2" || r.GuaranteeWhy == "" {
+		t.Errorf("the guarantee: %q (%s)", r.Guarantee, r.GuaranteeWhy)
+	}
 
 	topic := a.ID + "-win-cnt-changelog"
 	for _, spoil := range []struct {
