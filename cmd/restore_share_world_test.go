@@ -3,6 +3,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,18 +54,39 @@ func TestShareKilled(t *testing.T) {
 	}
 }
 
+// TestShareStreamsProtocol hands over what three workers made to instances of
+// group.protocol=streams (KIP-1071), whose tasks brokers assign. It tells how much
+// they restored; nothing was, here, but nothing promises that.
+func TestShareStreamsProtocol(t *testing.T) {
+	worldtest.Require(t)
+	if os.Getenv("SSTOOL_MATRIX") != "full" {
+		t.Skip("SSTOOL_MATRIX=full runs it")
+	}
+	b := worldtest.StartBroker(t, worldtest.Options{Config: map[string]string{"group.initial.rebalance.delay.ms": "3000", "group.streams.initial.rebalance.delay.ms": "6000"}})
+	h := worldtest.Streams(t, worldtest.Newest)
+	for _, eos := range []bool{true, false} {
+		name := "streams" + map[bool]string{true: "-eos"}[eos]
+		t.Run(name, func(t *testing.T) {
+			s := &shared{T: t, b: b, h: h, version: worldtest.Newest, protocol: "streams"}
+			s.app = worldtest.ProfileNamed("agg").App("share-"+name, b.Bootstrap, t.TempDir(), eos)
+			s.run()
+		})
+	}
+}
+
 type shared struct {
 	*testing.T
-	b       *worldtest.Broker
-	h       *worldtest.Harness
-	version string
-	app     worldtest.App
-	back    bool
-	client  *kafka.Client
-	spec    string
-	props   string
-	group   string
-	dirs    []string
+	b        *worldtest.Broker
+	h        *worldtest.Harness
+	version  string
+	app      worldtest.App
+	back     bool
+	protocol string // of the instances; "": classic
+	client   *kafka.Client
+	spec     string
+	props    string
+	group    string
+	dirs     []string
 }
 
 func (s *shared) run() {
@@ -221,6 +243,9 @@ func (s *shared) handOver(ctx context.Context, was worldtest.HandoffReport) {
 		wg.Go(func() {
 			app := s.app.In(dir)
 			app.Peer = true
+			if s.protocol != "" {
+				app.Settings = map[string]string{"group.protocol": s.protocol}
+			}
 			if reports[i], errs[i] = s.h.Handoff(ctx, app); errs[i] == nil && reports[i].Error != "" {
 				errs[i] = errors.New(reports[i].Error)
 			}
@@ -233,12 +258,16 @@ func (s *shared) handOver(ctx context.Context, was worldtest.HandoffReport) {
 	if strings.Contains(s.h.Log()[min(logged, len(s.h.Log())):], "TaskCorrupted") {
 		s.Error("Kafka Streams wiped a task")
 	}
+	restored := 0
 	for _, x := range worldtest.ProfileNamed("agg").Stores(s.app.ID) {
 		var rows []string
 		for i, r := range reports {
 			rows = append(rows, r.Stores[x.Name].Rows...)
 			for _, p := range r.Partitions {
-				if p.Store == x.Name && x.OnDisk() && p.TotalRestored != 0 {
+				if p.Store != x.Name || !x.OnDisk() || p.TotalRestored == 0 {
+					continue
+				}
+				if restored++; s.protocol == "" {
 					s.Errorf("instance %d restored: %+v", i, p)
 				}
 			}
@@ -254,4 +283,9 @@ func (s *shared) handOver(ctx context.Context, was worldtest.HandoffReport) {
 			s.Errorf("%s: the instances answer %d rows, it was %d", x.Name, len(rows), len(want))
 		}
 	}
+	use, err := s.client.GroupUse(ctx, s.app.ID)
+	if err != nil || use.Protocol != cmp.Or(s.protocol, "classic") {
+		s.Errorf("the group is %+v: %v", use, err)
+	}
+	s.Logf("the instances restored %d partitions of stores on disk", restored)
 }
