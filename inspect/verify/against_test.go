@@ -79,12 +79,15 @@ func count(dbs map[int64]map[string]string) (n int) {
 // TestDigests: without a cluster; the same as the comparison tells.
 func TestDigests(t *testing.T) {
 	_, c := open1(t)
-	m := newModel(t, rand.New(rand.NewPCG(5, 6)), streams.Store{Kind: streams.TimestampedKV}, 500)
-	m.apply(499)
-	m.write()
+	var m, twin *model
+	for _, to := range []**model{&m, &twin} {
+		*to = newModel(t, rand.New(rand.NewPCG(5, 6)), streams.Store{Kind: streams.TimestampedKV}, 500)
+		(*to).apply(499)
+		(*to).write()
+	}
 	res, err := Digests(t.Context(), m.options(), nil)
 	must(t, err)
-	full, err := Against(t.Context(), c, m.options(), m.where(), nil)
+	full, err := Against(t.Context(), c, m.options(), twin.where(), nil)
 	must(t, err)
 	if a, b := res.Tasks[0].Local, full.Tasks[0].Local; *a != *b || a.Rows != int64(count(m.dbs)) || *res.Tasks[0].Partitions[0].Offset != 499 {
 		t.Errorf("%s, %s", a, b)
