@@ -145,9 +145,13 @@ func (w *tableWriter) explainTasks(tasks iter.Seq[string]) {
 // totalRow sums the partitions; offsets and tasks have no sum.
 func totalRow(w *tableWriter, r *restore.Result) []string {
 	t := r.Total
+	live, superseded := w.count(t.LiveKeys), w.share(t.Superseded, t.Records)
+	if t.Unmeasured != "" {
+		live, superseded = w.unmeasured(), w.unmeasured()
+	}
 	return []string{
 		"TOTAL", "", "", strconv.Itoa(len(r.Partitions)), "", "", "", "", "", w.count(t.Records), w.bytes(t.Bytes),
-		w.count(t.LiveKeys), w.share(t.Superseded, t.Records), w.count(t.Tombstones), w.count(t.EmptyValues), w.count(t.Expired),
+		live, superseded, w.count(t.Tombstones), w.count(t.EmptyValues), w.count(t.Expired),
 		w.count(t.NullKeys), w.count(t.Control), w.count(t.Aborted), w.count(t.OffsetGaps), "", w.seconds(r.Elapsed),
 		w.count(int64(math.Round(r.RecordsPerSec))), strconv.FormatFloat(r.MBPerSec, 'f', 1, 64), w.bytes(r.StoreBytes), "",
 	}
@@ -166,8 +170,7 @@ func summary(r *restore.Result) [][2]string {
 	if r.Estimate != nil {
 		rows = append(rows, [2]string{"application", fmt.Sprintf("about %s to restore by itself (%s)", humanSeconds(r.Estimate.Seconds), r.Estimate.Basis)})
 	}
-	if r.Snapshot != nil && r.Snapshot.Files > 0 {
-		// How many rows a store from a snapshot holds was not counted.
+	if t.Unmeasured != "" {
 		rows = append(rows, [2]string{"records", fmt.Sprintf("%s (%s), %s tombstones", humanCount(t.Records), humanBytes(t.Bytes), humanCount(t.Tombstones))})
 	} else {
 		rows = append(rows, [][2]string{

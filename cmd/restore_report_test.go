@@ -26,7 +26,7 @@ func aResult() *restore.Result {
 			{Store: "totals", Kind: "timestamped-kv", Task: "0_1", Partition: 1, LogEnd: 7, LastStable: 7, To: 7, State: "done before"},
 		},
 		Skipped: []restore.SkippedStore{{Store: "cache", Reason: "kind in-memory keeps nothing on disk"}},
-		Total:   counts, Elapsed: 1.25, Runs: []float64{1.1, 1.25, 1.5}, Min: 1.1, Median: 1.25, Max: 1.5, RecordsPerSec: 800, MBPerSec: 1.5,
+		Total:   restore.Totals{Counts: counts}, Elapsed: 1.25, Runs: []float64{1.1, 1.25, 1.5}, Min: 1.1, Median: 1.25, Max: 1.5, RecordsPerSec: 800, MBPerSec: 1.5,
 		Where:      []restore.SplitShare{{Activity: "network", Seconds: 0.5, Share: 0.4}, {Activity: "write", Seconds: 0.75, Share: 0.6}},
 		Bottleneck: "writing to RocksDB takes 60 % of the workers' time", Advice: []string{"more threads"},
 		Projections: []restore.Projection{{Threads: 1, Seconds: 2.5, Basis: "measured"}, {Threads: 2, Seconds: 1.25, Basis: "measured"},
@@ -76,7 +76,7 @@ func TestReportFitsAScreen(t *testing.T) {
 		p := &r.Partitions[i]
 		p.Store, p.Records, p.LiveKeys, p.Superseded, p.Tombstones, p.Elapsed, p.RecordsPer, p.State = "account-payment-total", 12_345_678, 1_234_567, 9_000_000, 1_234_567, 754, 123_456, "restored"
 	}
-	r.Partitions[0].Task, r.Total = "?_0", r.Partitions[0].Counts
+	r.Partitions[0].Task, r.Total.Counts = "?_0", r.Partitions[0].Counts
 	var out bytes.Buffer
 	w := newTableWriter(&out, formatTable)
 	renderRestore(w, r)

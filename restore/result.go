@@ -36,7 +36,7 @@ type Result struct {
 	Snapshot   *SnapshotResult   `json:"snapshot,omitempty"` // with SnapshotOptions
 	Partitions []PartitionResult `json:"partitions"`
 	Skipped    []SkippedStore    `json:"skipped"`
-	Total      Counts            `json:"total"`
+	Total      Totals            `json:"total"`
 
 	Elapsed       float64      `json:"elapsed_seconds"` // of the last run; Runs has all
 	Runs          []float64    `json:"runs_seconds"`
@@ -88,15 +88,38 @@ type PartitionResult struct {
 	WhereTheTime []SplitShare `json:"where_time_went"`
 }
 
+// Totals are the sums of all units that were replayed.
+type Totals struct {
+	Counts
+	// Unmeasured says why rows, live keys and superseded records have no sum.
+	Unmeasured string `json:"unmeasured,omitempty"`
+}
+
+const snapshotRows = "rows of a store from a snapshot are not counted"
+
+// known is n, or null when it was not measured.
+func known(n int64, ok bool) *int64 {
+	if !ok {
+		return nil
+	}
+	return &n
+}
+
+// MarshalJSON writes what was not measured as null.
+func (t Totals) MarshalJSON() ([]byte, error) {
+	type plain Totals
+	ok := t.Unmeasured == ""
+	return json.Marshal(struct {
+		plain
+		Rows       *int64 `json:"rows"`
+		LiveKeys   *int64 `json:"live_keys"`
+		Superseded *int64 `json:"superseded_records"`
+	}{plain(t), known(t.Rows, ok), known(t.LiveKeys, ok), known(t.Superseded, ok)})
+}
+
 // MarshalJSON writes what was not measured as null.
 func (p PartitionResult) MarshalJSON() ([]byte, error) {
 	type plain PartitionResult
-	known := func(n int64, ok bool) *int64 {
-		if !ok {
-			return nil
-		}
-		return &n
-	}
 	ok := p.Unmeasured == ""
 	return json.Marshal(struct {
 		plain
@@ -153,7 +176,7 @@ func (p *Plan) newResult() *Result {
 		Isolation: iso, IsolationBy: p.IsolationBy, Into: o.Into, ScratchCopy: o.partial(), Threads: o.Threads, MemoryBudget: o.Memory,
 		Assumptions: append([]string{}, p.Assumptions...), Warnings: append([]string{}, p.Warnings...),
 		Partitions: []PartitionResult{}, Skipped: append([]SkippedStore{}, p.Skipped...), Runs: []float64{}, Where: []SplitShare{},
-		Advice: []string{}, Projections: []Projection{}, Total: newCounts()}
+		Advice: []string{}, Projections: []Projection{}, Total: Totals{Counts: newCounts()}}
 	if !o.Target.IsZero() {
 		r.TargetKafka = o.Target.String()
 	}
@@ -169,11 +192,14 @@ func (r *Result) addRun(units []unitResult, elapsed time.Duration, parallel int)
 }
 
 func (p *Plan) finishResult(r *Result) {
-	r.Partitions, r.Total = r.Partitions[:0], newCounts()
+	r.Partitions, r.Total = r.Partitions[:0], Totals{Counts: newCounts()}
 	r.split, r.StoreBytes, r.TempBytes, r.Workers = op.Split{}, 0, 0, 0
 	for _, ur := range r.units {
 		r.split.Add(ur.split)
 		r.Total.add(ur.counts)
+		if ur.unit.Origin.used() {
+			r.Total.Unmeasured = snapshotRows
+		}
 		r.StoreBytes += ur.size
 		r.Workers = max(r.Workers, ur.workers)
 		r.TempBytes += ur.counts.TempPeak
@@ -254,7 +280,7 @@ func unitRows(ur unitResult) []PartitionResult {
 		case !u.Request.Kind.OnDisk():
 			pr.Unmeasured = "the store keeps nothing on disk"
 		case u.Origin.used():
-			pr.Unmeasured = "rows of a store from a snapshot are not counted"
+			pr.Unmeasured = snapshotRows
 		case len(u.Parts) > 1:
 			pr.Unmeasured = "rows of one partition of a global store are not told apart"
 		}
