@@ -130,6 +130,11 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("share: %w", err)
 		}
 	}
+	if pick.MatchString("snapshot") {
+		if err := b.snapshot(*records * 5 / 4); err != nil {
+			return fmt.Errorf("snapshot: %w", err)
+		}
+	}
 	if pick.MatchString("produce") {
 		if err := b.produce(*records); err != nil {
 			return fmt.Errorf("produce: %w", err)
@@ -330,6 +335,10 @@ type report struct {
 	Peak struct {
 		Value int64 `json:"value"`
 	} `json:"peak_memory_bytes"`
+	Snapshot struct {
+		PullSeconds float64 `json:"pull_seconds"`
+		Tail        int64   `json:"tail_records"`
+	} `json:"snapshot"` // of a restore from snapshots
 }
 
 // sstool measures with the program itself, as a user would.
