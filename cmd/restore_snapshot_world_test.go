@@ -78,7 +78,7 @@ func (s *fromSnapshot) run() {
 
 	ours := s.live.In(s.TempDir())
 	out := s.sstool("restore", "--into", ours.StateDir, "--spec", s.spec(), "--from-snapshot", bucket, "-o", "json")
-	s.pulled(out)
+	replayed := s.pulled(out)
 	got, err := s.h.DumpRows(ctx, ours.Dir())
 	s.must("rows", err)
 
@@ -93,8 +93,12 @@ func (s *fromSnapshot) run() {
 	same := s.start(ctx, twin)
 	tail := int64(0)
 	for _, x := range same.Partitions {
-		if s.kept(x.Store) {
-			tail += x.TotalRestored
+		if !s.kept(x.Store) {
+			continue
+		}
+		tail += x.TotalRestored
+		if at := (streams.TopicPartition{Topic: x.Topic, Partition: x.Partition}); x.TotalRestored != replayed[at] {
+			s.Errorf("sstool replayed %d records of %s, Kafka Streams restored %d", replayed[at], at, x.TotalRestored)
 		}
 	}
 	if tail == 0 {
@@ -168,9 +172,15 @@ func (s *fromSnapshot) start(ctx context.Context, app worldtest.App) worldtest.H
 	return hand
 }
 
-// pulled says that every store came from the snapshot, with a tail.
-func (s *fromSnapshot) pulled(out string) {
+// pulled says that every store came from the snapshot, with a tail; it returns
+// how many records of that were replayed.
+func (s *fromSnapshot) pulled(out string) map[streams.TopicPartition]int64 {
 	var doc struct {
+		Partitions []struct {
+			Topic     string
+			Partition int32
+			Records   int64
+		}
 		Snapshot struct {
 			Bytes  int64 `json:"bytes"`
 			Tail   int64 `json:"tail_records"`
@@ -190,6 +200,11 @@ func (s *fromSnapshot) pulled(out string) {
 		s.Errorf("%d bytes pulled, %d records of a tail", d.Bytes, d.Tail)
 	}
 	s.Logf("%d stores from the snapshot, %d bytes, then %d records", len(doc.Snapshot.Stores), doc.Snapshot.Bytes, doc.Snapshot.Tail)
+	replayed := map[streams.TopicPartition]int64{}
+	for _, x := range doc.Partitions {
+		replayed[streams.TopicPartition{Topic: x.Topic, Partition: x.Partition}] = x.Records
+	}
+	return replayed
 }
 
 // spec writes the application's specification.
