@@ -81,6 +81,9 @@ func TestRealApplication(t *testing.T) {
 				"misses":            {[]string{"{}", usualRules}[i%2], []func(*realApp, *testing.T){(*realApp).misses}},
 				"stalls":            {shortRules, []func(*realApp, *testing.T){(*realApp).stalls}},
 			} {
+				if name == "misses" && !worldtest.Full() {
+					continue // RocksDB's statistics of a minute must hold reads that no memtable serves: that may take many
+				}
 				wg.Go(func() {
 					t.Run(name, func(t *testing.T) {
 						w := &realApp{ctx: t.Context()}
@@ -215,7 +218,7 @@ func (w *realApp) misses(t *testing.T) {
 	w.app.Settings["rocksdb.config.setter"] = "world.TinyCache"
 	w.run(t, 20_000)
 	defer w.end(t)
-	w.until(t, w.look(t, w.at.JMX), Defaults(), map[CheckID]string{BlockCacheHits: ""}, func() { w.feed(t, 500) })
+	w.until(t, w.look(t, w.at.JMX), Defaults(), map[CheckID]string{BlockCacheHits: ""}, func() { w.feed(t, 20_000) })
 	w.keep(t, w.at.JMX, "tinycache")
 }
 
