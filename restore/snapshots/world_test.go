@@ -124,11 +124,12 @@ func newHost(t *testing.T, h *worldtest.Harness, p worldtest.Profile, live world
 }
 
 // TestKilledIsRefused: the application dies with rows of a transaction in its
-// files.
+// files. Before 4.3 times of files tell it, which takes that a memtable was
+// flushed behind the last .checkpoint before it died: the matrix tries that.
 func TestKilledIsRefused(t *testing.T) {
 	worldtest.Require(t)
 	b := worldtest.StartBroker(t, worldtest.Options{})
-	for _, v := range worldtest.Chosen(worldtest.Oldest, worldtest.Newest) {
+	for _, v := range worldtest.Chosen(worldtest.Newest) {
 		t.Run(v, func(t *testing.T) {
 			h := worldtest.Streams(t, v)
 			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
