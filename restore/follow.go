@@ -227,13 +227,13 @@ func wholeAt(taskDir, store string) time.Time {
 }
 
 // deleteRetention is how long the changelog keeps tombstones; 0: for ever, or
-// not known.
+// not known. That the setting is 0 is told as the shortest time there is.
 func deleteRetention(config map[string]string) time.Duration {
 	ms, err := strconv.ParseInt(config["delete.retention.ms"], 10, 64)
 	if err != nil || !compacted(config) {
 		return 0
 	}
-	return time.Duration(min(ms, maxRetention.Milliseconds())) * time.Millisecond
+	return time.Duration(min(max(ms, 1), maxRetention.Milliseconds())) * time.Millisecond
 }
 
 const maxRetention = 100 * 365 * 24 * time.Hour

@@ -96,11 +96,9 @@ func (p *Plan) resumeUnit(ctx context.Context, u *Unit, dir string, offsets stre
 // delete.retention.ms (truth 11). The age is that of the newest of the
 // checkpoint and the store's files.
 func tooOld(taskDir, store string, config map[string]string) (age, limit time.Duration, old bool) {
-	ms, err := strconv.ParseInt(config["delete.retention.ms"], 10, 64)
-	if err != nil || !compacted(config) {
+	if limit = deleteRetention(config); limit == 0 {
 		return 0, 0, false
 	}
-	limit = time.Duration(ms) * time.Millisecond
 	age = time.Since(lastWritten(taskDir, store))
 	return age, limit, age > limit
 }

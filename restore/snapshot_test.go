@@ -83,3 +83,20 @@ func TestSnapshotRefused(t *testing.T) {
 		})
 	}
 }
+
+// A changelog that keeps tombstones for no time at all is not one that keeps them
+// for ever.
+func TestDeleteRetention(t *testing.T) {
+	for _, c := range []struct {
+		policy, ms string
+		limited    bool
+	}{{"compact", "86400000", true}, {"compact,delete", "1", true}, {"compact", "0", true}, {"delete", "0", false}, {"compact", "", false}} {
+		config := map[string]string{"cleanup.policy": c.policy, "delete.retention.ms": c.ms}
+		if d := deleteRetention(config); d > 0 != c.limited {
+			t.Errorf("%v: %s", config, d)
+		}
+		if _, _, old := tooOld(t.TempDir(), "none", config); old != c.limited {
+			t.Errorf("%v: state of unknown age is too old: %v", config, old)
+		}
+	}
+}
