@@ -10,6 +10,7 @@ import (
 	"sstool/internal/applock"
 	"sstool/internal/files"
 	"sstool/internal/op"
+	"sstool/restore/snapshots"
 )
 
 // runInto builds every task aside and puts each in place as soon as it is
@@ -59,7 +60,7 @@ func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 				WithTry("--into the directory that is on that file system")
 		}
 	}
-	if err := p.pull(ctx, sink, res, pullDir(o.Into, o.ApplicationID)); err != nil {
+	if err := p.pull(ctx, sink, res, snapshots.Dir(o.Into, o.ApplicationID)); err != nil {
 		return err
 	}
 	sink.Emit(op.Event{Type: op.Phase, Name: "restore"})
@@ -80,7 +81,7 @@ func (p *Plan) runInto(ctx context.Context, sink op.Sink, res *Result) error {
 		err = os.Remove(forced)
 	}
 	if err == nil && o.Snapshot != nil {
-		err = os.RemoveAll(pullDir(o.Into, o.ApplicationID))
+		err = os.RemoveAll(snapshots.Dir(o.Into, o.ApplicationID))
 	}
 	for i := range out {
 		final := filepath.Join(appDir(o.Into, o.ApplicationID), out[i].unit.Task.Name())

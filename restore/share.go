@@ -239,8 +239,7 @@ func shareFile(stateDir, appID string) string {
 // was finished; zero when it did not, or when a lost host's tasks are wanted.
 func (s *share) finishedBefore() time.Time {
 	var note shareNote
-	data, err := os.ReadFile(shareFile(s.p.Options.Into, s.p.Options.ApplicationID))
-	if err != nil || json.Unmarshal(data, &note) != nil || note.Group != s.o.Group || len(s.o.Lost) > 0 {
+	if files.ReadJSON(shareFile(s.p.Options.Into, s.p.Options.ApplicationID), &note) != nil || note.Group != s.o.Group || len(s.o.Lost) > 0 {
 		return time.Time{}
 	}
 	return note.FinishedAt

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"sstool/internal/files"
 	"sstool/internal/kafka"
 	"sstool/internal/op"
 	"sstool/internal/snapshot"
@@ -30,10 +29,6 @@ type SnapshotResult struct {
 	Seconds     float64   `json:"seconds"`      // both
 	Stores      []*Origin `json:"stores"`
 }
-
-// pullDir is where snapshots arrive, the same as that of snapshot pull: either
-// goes on with what the other left.
-func pullDir(stateDir, appID string) string { return filepath.Join(ownDir(stateDir), "pull", appID) }
 
 // origins are the units that come from snapshots.
 func (p *Plan) origins() (out []*Unit) {
@@ -56,7 +51,7 @@ func (p *Plan) pullBytes() (n int64) {
 		n += u.Origin.Bytes
 	}
 	if p.Options.Into != "" {
-		n -= dirSize(pullDir(p.Options.Into, p.Options.ApplicationID))
+		n -= dirSize(snapshots.Dir(p.Options.Into, p.Options.ApplicationID))
 	}
 	return max(0, n)
 }
@@ -75,7 +70,9 @@ func (p *Plan) pull(ctx context.Context, sink op.Sink, res *Result, root string)
 		return nil
 	}
 	start := time.Now()
-	if err := sweepPulls(root, units); err != nil {
+	if err := snapshots.Sweep(root, func(id string) bool {
+		return slices.ContainsFunc(units, func(u *Unit) bool { return u.Origin.Snapshot == id })
+	}); err != nil {
 		return err
 	}
 	targets := map[*Unit][]snapshot.Target{}
@@ -150,17 +147,6 @@ func prepareTask(root string, units []*Unit, t *TaskPlan, targets map[*Unit][]sn
 		}
 	}
 	return all, err
-}
-
-// sweepPulls removes what stopped runs have left of other snapshots.
-func sweepPulls(root string, units []*Unit) error {
-	names, err := files.Subdirs(root)
-	for _, name := range names {
-		if !slices.ContainsFunc(units, func(u *Unit) bool { return u.Origin.Snapshot == name }) {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(root, name)))
-		}
-	}
-	return err
 }
 
 // checkPulled looks at a store that has arrived: whole, closed, and with the
@@ -240,7 +226,7 @@ func (p *Plan) forgetPulled(t *TaskPlan) error {
 	var err error
 	for _, u := range t.Units {
 		if u.Origin != nil && u.Origin.Snapshot != "" {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(pullDir(p.Options.Into, p.Options.ApplicationID), u.Origin.Snapshot, t.Name())))
+			err = errors.Join(err, os.RemoveAll(filepath.Join(snapshots.Dir(p.Options.Into, p.Options.ApplicationID), u.Origin.Snapshot, t.Name())))
 		}
 	}
 	return err

@@ -213,10 +213,11 @@ func ownDir(stateDir string) string { return filepath.Join(stateDir, ".sstool") 
 
 func (p *PullPlan) appDir() string { return filepath.Join(p.o.Into, p.o.ApplicationID) }
 
-// buildDir is where the tasks of a snapshot are put together.
-func (p *PullPlan) buildDir() string {
-	return filepath.Join(ownDir(p.o.Into), "pull", p.o.ApplicationID)
-}
+// Dir is where the tasks of snapshots are put together before they are put in
+// place, below the snapshots' ids: a pull goes on with what another has left.
+func Dir(stateDir, appID string) string { return filepath.Join(ownDir(stateDir), "pull", appID) }
+
+func (p *PullPlan) buildDir() string { return Dir(p.o.Into, p.o.ApplicationID) }
 
 func (p *PullPlan) build(t *PullTask) string { return filepath.Join(p.buildDir(), t.Snapshot, t.Task) }
 
@@ -335,7 +336,7 @@ func (p *PullPlan) Apply(ctx context.Context, sink op.Sink) (*PullPlan, error) {
 			return nil, err
 		}
 	}
-	if err := done.sweep(); err != nil {
+	if err := Sweep(done.buildDir(), done.pulls); err != nil {
 		return nil, err
 	}
 	var targets []snapshot.Target
@@ -370,12 +371,18 @@ func (p *PullPlan) Apply(ctx context.Context, sink op.Sink) (*PullPlan, error) {
 	return &done, nil
 }
 
-// sweep removes what a stopped pull of other snapshots has left.
-func (p *PullPlan) sweep() error {
-	names, err := files.Subdirs(p.buildDir())
+// pulls says whether something is still to be pulled of a snapshot.
+func (p *PullPlan) pulls(id string) bool {
+	return slices.ContainsFunc(p.Tasks, func(t PullTask) bool { return t.Snapshot == id && t.State == ToPull })
+}
+
+// Sweep removes from a Dir what stopped pulls have left of snapshots that are not
+// pulled.
+func Sweep(dir string, pulled func(id string) bool) error {
+	names, err := files.Subdirs(dir)
 	for _, name := range names {
-		if !slices.ContainsFunc(p.Tasks, func(t PullTask) bool { return t.Snapshot == name && t.State == ToPull }) {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(p.buildDir(), name)))
+		if !pulled(name) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
 		}
 	}
 	return err
