@@ -122,6 +122,7 @@ func fixtureCmd(t *testing.T) func(*testscript.TestScript, bool, []string) {
 		}
 		_, app := lsmtest.Unpack(t, args[0])
 		ts.Check(os.CopyFS(filepath.Join(ts.MkAbs(args[1]), filepath.Base(app)), os.DirFS(app)))
+		ts.Check(lsmtest.Close(ts.MkAbs(args[1])))
 	}
 }
 

@@ -69,6 +69,14 @@ type edit struct {
 	garbage    []BlobFile // what of older ones nobody refers to any more
 }
 
+// isFlush tells the edit that FlushJob makes: it adds a memtable's file, drops
+// none, and moves the log number on (db/flush_job.cc). The edits that tell the
+// files there were at the opening have no next file number
+// (VersionSet::WriteCurrentStateToManifest).
+func (e *edit) isFlush() bool {
+	return len(e.added) > 0 && len(e.deleted) == 0 && e.has.logNumber && e.has.nextFile
+}
+
 type levelFile struct {
 	level  int
 	number uint64

@@ -23,6 +23,7 @@ type LiveFile struct {
 	Modified  time.Time
 	Immutable bool // an SST or blob file: never changed once written
 	Level     int  // of an SST file; 0 of others
+	Flushed   bool // written from a memtable since the database was opened
 }
 
 // LiveFiles lists the files of the database in dir that a copy takes: what the
@@ -34,8 +35,9 @@ func LiveFiles(dir string) (*Live, error) {
 		return nil, err
 	}
 	type want struct {
-		size  int64 // -1: not known
-		level int
+		size    int64 // -1: not known
+		level   int
+		flushed bool
 	}
 	left := map[string]want{}
 	for i := range v.Families {
@@ -43,10 +45,10 @@ func LiveFiles(dir string) (*Live, error) {
 			if f.PathID != 0 {
 				return nil, op.Errorf(op.Failed, "%s has files in other directories (cf_paths), which are not followed", dir)
 			}
-			left[f.Name()] = want{f.Size, f.Level}
+			left[f.Name()] = want{f.Size, f.Level, f.Flushed}
 		}
 		for _, f := range v.Families[i].Blobs {
-			left[f.Name()] = want{-1, 0}
+			left[f.Name()] = want{size: -1}
 		}
 	}
 	es, err := os.ReadDir(dir)
@@ -71,7 +73,7 @@ func LiveFiles(dir string) (*Live, error) {
 			return nil, op.Errorf(op.Corrupt, "%s has %d bytes, its MANIFEST says %d", filepath.Join(dir, name), info.Size(), w.size)
 		}
 		delete(left, name)
-		out.Files = append(out.Files, LiveFile{name, info.Size(), info.ModTime(), live, w.level})
+		out.Files = append(out.Files, LiveFile{name, info.Size(), info.ModTime(), live, w.level, w.flushed})
 	}
 	if len(left) > 0 {
 		var names []string

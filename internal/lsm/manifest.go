@@ -161,12 +161,13 @@ type builder struct {
 
 type familyState struct {
 	Family
-	files map[uint64]File
-	blobs map[uint64]BlobFile
+	files   map[uint64]File
+	blobs   map[uint64]BlobFile
+	flushed map[uint64]bool // what a memtable was written to since the opening
 }
 
 func newFamily(id uint32, name string) *familyState {
-	return &familyState{Family: Family{ID: id, Name: name}, files: map[uint64]File{}, blobs: map[uint64]BlobFile{}}
+	return &familyState{Family: Family{ID: id, Name: name}, files: map[uint64]File{}, blobs: map[uint64]BlobFile{}, flushed: map[uint64]bool{}}
 }
 
 func newBuilder() *builder {
@@ -227,6 +228,13 @@ func (b *builder) apply(e edit) error {
 		if _, ok := f.files[n.Number]; ok {
 			return fmt.Errorf("adds file %06d, expected it not to be live already", n.Number)
 		}
+		if e.isFlush() {
+			f.flushed[n.Number] = true
+			if n.Created.After(b.v.Flushed) {
+				b.v.Flushed = n.Created
+			}
+		}
+		n.Flushed = f.flushed[n.Number] // also when a compaction only moves it
 		f.files[n.Number] = n
 	}
 	for _, n := range e.blobs {

@@ -19,6 +19,10 @@ type Version struct {
 	// Torn says that the MANIFEST ends inside a record or an atomic group: an
 	// application is writing it, or was stopped while it did.
 	Torn bool
+	// Flushed is when a memtable was last written to a file since the database
+	// was opened, to the second; zero when none was. Compaction may have taken
+	// the file.
+	Flushed time.Time
 }
 
 // Family is one column family.
@@ -53,6 +57,7 @@ type File struct {
 	SmallestSeq, LargestSeq uint64
 	Epoch                   uint64    // orders the files of level 0; 0 when older than RocksDB 7.10
 	Oldest, Created         time.Time // oldest row and the file itself; zero when not known
+	Flushed                 bool      // written from a memtable since the database was opened
 
 	name string // on disk, when it is not the usual one
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"sstool/internal/files"
@@ -101,18 +100,15 @@ func (r *reader) task(name string) (*snapshot.Task, error) {
 		return nil, err
 	}
 	known := []string{streams.CheckpointFile}
-	var flushed time.Time // the newest file that a memtable was written to
-	where := ""
+	var last flush
 	for i := range on {
-		s, newest, err := r.store(name, dir, &on[i], cp)
+		s, flushed, err := r.store(name, dir, &on[i], cp)
 		if err != nil {
 			return nil, fmt.Errorf("store %q of task %s: %w", on[i].Name, name, err)
 		}
 		t.Stores = append(t.Stores, *s)
 		known = append(known, filepath.Base(streams.PositionFile("", on[i].Name)), streams.CheckpointFile+"_"+on[i].Name)
-		if newest.After(flushed) {
-			flushed, where = newest, on[i].Name
-		}
+		last = last.or(flushed)
 	}
 	if len(t.Stores) == 0 {
 		return nil, nil
@@ -137,7 +133,7 @@ func (r *reader) task(name string) (*snapshot.Task, error) {
 		}
 		t.Files = append(t.Files, snapshot.File{Path: e.Name(), Size: i.Size(), Modified: i.ModTime().UTC()})
 	}
-	return t, r.closedCleanly(t, checkpointed, flushed, where)
+	return t, r.closedCleanly(t, checkpointed, last)
 }
 
 // written notes that the offsets in the .checkpoint are as new as it is.
@@ -153,9 +149,10 @@ func written(t *snapshot.Task, checkpointed time.Time) {
 
 // closedCleanly refuses a task of an exactly-once application that was killed:
 // its stores may hold rows of a transaction that was aborted. From Kafka 4.3 on
-// the status row says so, see store. Before, an offset that is older than a
-// memtable's file does: the file is written at a clean close, after all flushes.
-func (r *reader) closedCleanly(t *snapshot.Task, checkpointed, flushed time.Time, where string) error {
+// the status row says so, see store. Before, a .checkpoint that is older than a
+// memtable's file does: a clean close writes it after all flushes, and a running
+// application has the one of its start. (Kafka Streams itself takes that one.)
+func (r *reader) closedCleanly(t *snapshot.Task, checkpointed time.Time, last flush) error {
 	if r.o.Guarantee == AtLeastOnce || t.Name == streams.GlobalDir || r.o.ClosedCleanly {
 		return nil
 	}
@@ -171,14 +168,37 @@ func (r *reader) closedCleanly(t *snapshot.Task, checkpointed, flushed time.Time
 	switch {
 	case offsets == 0 && r.o.Guarantee == ExactlyOnce:
 		return refuse("no store of it has an offset")
-	case classic && !checkpointed.IsZero() && flushed.After(checkpointed.Add(2*time.Second)):
-		return refuse(fmt.Sprintf("store %q was written after its .checkpoint", where))
+	case classic && !checkpointed.IsZero() && last.after(checkpointed):
+		return refuse(fmt.Sprintf("store %q was written after its .checkpoint", last.store))
 	}
 	return nil
 }
 
-// store reads one store; flushed is when its newest memtable file was made.
-func (r *reader) store(task, taskDir string, on *streams.StoreOnDisk, cp streams.Checkpoint) (s *snapshot.Store, flushed time.Time, err error) {
+// flush is when a store's memtables were last written to a file.
+type flush struct {
+	live  time.Time // of those that are live, as the file system tells it
+	any   time.Time // also of those that compaction has taken: to the second
+	store string
+}
+
+func (f flush) or(g flush) flush {
+	if g.live.After(f.live) || g.any.After(f.any) {
+		f.store = g.store
+	}
+	return flush{later(f.live, g.live), later(f.any, g.any), f.store}
+}
+
+func (f flush) after(t time.Time) bool { return f.live.After(t) || f.any.Unix() > t.Unix() }
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// store reads one store, and when it was flushed since it was opened.
+func (r *reader) store(task, taskDir string, on *streams.StoreOnDisk, cp streams.Checkpoint) (s *snapshot.Store, last flush, err error) {
 	s = &snapshot.Store{Name: on.Name, Segmented: on.Segmented, Databases: len(on.Databases), Families: []string{}, Offsets: []snapshot.Offset{}, Files: []snapshot.File{}}
 	topic := streams.ChangelogTopic(r.m.ApplicationID, on.Name)
 	if r.kinds != nil {
@@ -196,11 +216,9 @@ func (r *reader) store(task, taskDir string, on *streams.StoreOnDisk, cp streams
 	for _, dir := range on.Databases {
 		at, err := r.database(taskDir, dir, s, rows)
 		if err != nil {
-			return nil, flushed, err
+			return nil, last, err
 		}
-		if at.After(flushed) {
-			flushed = at
-		}
+		last = last.or(flush{at.live, at.any, on.Name})
 	}
 	inFamily := slices.Contains(s.Families, streams.OffsetsFamily)
 	for _, tp := range rows.Keys() {
@@ -222,15 +240,16 @@ func (r *reader) store(task, taskDir string, on *streams.StoreOnDisk, cp streams
 			s.Written = f.Modified
 		}
 	}
-	return s, flushed, nil
+	return s, last, nil
 }
 
 // database adds the live files of one database to the store.
-func (r *reader) database(taskDir, dir string, s *snapshot.Store, rows streams.Checkpoint) (flushed time.Time, err error) {
+func (r *reader) database(taskDir, dir string, s *snapshot.Store, rows streams.Checkpoint) (last flush, err error) {
 	live, err := lsm.LiveFiles(dir)
 	if err != nil {
-		return flushed, cannotRead(err)
+		return last, cannotRead(err)
 	}
+	last.any = live.Version.Flushed
 	for i := range live.Version.Families {
 		if name := live.Version.Families[i].Name; !slices.Contains(s.Families, name) {
 			s.Families = append(s.Families, name)
@@ -241,19 +260,19 @@ func (r *reader) database(taskDir, dir string, s *snapshot.Store, rows streams.C
 	}
 	base, err := filepath.Rel(taskDir, dir)
 	if err != nil {
-		return flushed, err
+		return last, err
 	}
 	for _, f := range live.Files {
 		s.Files = append(s.Files, snapshot.File{Path: filepath.ToSlash(filepath.Join(base, f.Name)), Size: f.Size, Modified: f.Modified.UTC()})
-		if f.Level == 0 && strings.HasSuffix(f.Name, ".sst") && f.Modified.After(flushed) {
-			flushed = f.Modified
+		if f.Flushed {
+			last.live = later(last.live, f.Modified)
 		}
 		if f.Immutable {
 			r.levels[filepath.Base(taskDir)+"/"+s.Files[len(s.Files)-1].Path] = f.Level
 		}
 	}
 	if _, ok := live.Version.Family(streams.OffsetsFamily); !ok {
-		return flushed, nil
+		return last, nil
 	}
 	err = lsm.Rows(dir, streams.OffsetsFamily, func(key, value []byte) error {
 		key = bytes.Clone(key)
@@ -276,7 +295,7 @@ func (r *reader) database(taskDir, dir string, s *snapshot.Store, rows streams.C
 		rows[tp] = off // a newer segment's wins
 		return nil
 	})
-	return flushed, err
+	return last, err
 }
 
 // cannotRead gives a failure to read a directory its next step.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sstool/internal/lsm"
 	"sstool/internal/lsm/lsmtest"
 	"sstool/internal/op"
 	"sstool/internal/rocks"
@@ -141,7 +142,30 @@ func TestOffsetsOfBothHomes(t *testing.T) {
 func TestKilledExactlyOnceIsRefused(t *testing.T) {
 	w := newWorld(t, "4.0.2-papi-alos")
 	cp := filepath.Join(w.state, w.app, "0_0", streams.CheckpointFile)
-	old := time.Now().Add(-time.Hour)
+	flushed := time.Now()
+	live, err := lsm.LiveFiles(filepath.Join(w.state, w.app, "0_0", "rocksdb", "ts-kv"))
+	if err != nil || live.Version.Flushed.IsZero() {
+		t.Fatalf("flushed %v: %v", live.Version.Flushed, err)
+	}
+	tables := 0
+	for _, f := range live.Files {
+		if f.Flushed {
+			tables++
+			if err := os.Chtimes(filepath.Join(live.Version.Dir, f.Name), flushed, flushed); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if tables == 0 {
+		t.Fatal("no memtable's file")
+	}
+	if err := os.Chtimes(cp, flushed, flushed); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.push(t, PushOptions{Guarantee: ExactlyOnce}); err != nil {
+		t.Errorf("the .checkpoint was written right after the flush: %v", err)
+	}
+	old := flushed.Add(-time.Millisecond) // an application that died a moment after its start
 	if err := os.Chtimes(cp, old, old); err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +273,7 @@ func TestAStoppedPullGoesOn(t *testing.T) {
 func TestTasksComeFromTheNewestThatHoldsThem(t *testing.T) {
 	w := newWorld(t, "4.0.2-papi-alos")
 	app := filepath.Join(w.state, w.app)
-	if err := os.CopyFS(filepath.Join(app, "0_1"), os.DirFS(filepath.Join(app, "0_0"))); err != nil {
+	if err := errors.Join(os.CopyFS(filepath.Join(app, "0_1"), os.DirFS(filepath.Join(app, "0_0"))), lsmtest.Close(app)); err != nil {
 		t.Fatal(err)
 	}
 	all, err := w.push(t, PushOptions{})
@@ -285,7 +309,7 @@ func TestOldStateIsWarnedOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.push(t, PushOptions{}); err != nil {
+	if _, err := w.push(t, PushOptions{Guarantee: AtLeastOnce}); err != nil { // the MANIFEST knows that the times are not true
 		t.Fatal(err)
 	}
 	into := t.TempDir()

@@ -124,12 +124,11 @@ func newHost(t *testing.T, h *worldtest.Harness, p worldtest.Profile, live world
 }
 
 // TestKilledIsRefused: the application dies with rows of a transaction in its
-// files. Before 4.3 times of files tell it, which takes that a memtable was
-// flushed behind the last .checkpoint before it died: the matrix tries that.
+// files, some of them a second after its start. Before 4.3 times of files tell it.
 func TestKilledIsRefused(t *testing.T) {
 	worldtest.Require(t)
 	b := worldtest.StartBroker(t, worldtest.Options{})
-	for _, v := range worldtest.Chosen(worldtest.Newest) {
+	for _, v := range worldtest.Chosen("4.0.2", worldtest.Newest) {
 		t.Run(v, func(t *testing.T) {
 			h := worldtest.Streams(t, v)
 			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
@@ -143,7 +142,6 @@ func TestKilledIsRefused(t *testing.T) {
 			if _, err := Push(ctx, bucketOf(t), o, nil); err != nil {
 				t.Fatalf("closed cleanly: %v", err)
 			}
-			time.Sleep(3 * time.Second) // the .checkpoint of the close is as old as the files then
 			if _, err := h.Build(ctx, app, worldtest.Input{First: 500, Records: 4000, Base: base, Step: time.Second, Halt: true}); err != nil {
 				t.Fatal(err)
 			}
