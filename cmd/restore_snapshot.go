@@ -16,6 +16,7 @@ import (
 type restoreSnapshotFlags struct {
 	url, id           string
 	require, unpinned bool
+	link              bool
 	identity          identityFlag
 	parallel          numberValue
 	limit             sizeValue
@@ -26,6 +27,7 @@ func (f *restoreSnapshotFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.id, "snapshot", "", "this snapshot `ID` (default of every task the newest)")
 	fs.BoolVar(&f.require, "require-snapshot", false, "exit 14 instead of restoring a store in full")
 	fs.BoolVar(&f.unpinned, "accept-unpinned", false, "use a snapshot that was pushed without a cluster: a changelog that was made anew since is then not noticed")
+	fs.BoolVar(&f.link, "link", false, "of file://: SST files of the restored stores share the bucket's (hard links on one file system): nothing but their hashes is read and nothing is written. They then have the bucket's owner and mode, and are no second copy")
 	f.identity.register(fs)
 	f.parallel.min, f.parallel.max = 1, 256
 	fs.Var(&f.parallel, "parallel", "requests to the snapshots' store at once, `N` (default 4)")
@@ -35,8 +37,8 @@ func (f *restoreSnapshotFlags) register(fs *pflag.FlagSet) {
 // check refuses flags that do not fit.
 func (f *restoreSnapshotFlags) check(share, follow bool) error {
 	switch {
-	case f.url == "" && (f.id != "" || f.require || f.unpinned || f.identity.file != "" || f.parallel.or(0) != 0 || f.limit != 0):
-		return op.Errorf(op.Usage, "--snapshot, --require-snapshot, --accept-unpinned, --identity, --parallel and --limit are of a restore from snapshots").WithTry("--from-snapshot URL")
+	case f.url == "" && (f.id != "" || f.require || f.unpinned || f.link || f.identity.file != "" || f.parallel.or(0) != 0 || f.limit != 0):
+		return op.Errorf(op.Usage, "--snapshot, --require-snapshot, --accept-unpinned, --link, --identity, --parallel and --limit are of a restore from snapshots").WithTry("--from-snapshot URL")
 	case f.url != "" && share:
 		return op.Errorf(op.Usage, "--share divides full restores: --from-snapshot does not fit").WithTry("--from-snapshot with --task on each host")
 	case f.url != "" && follow:
@@ -63,8 +65,12 @@ func (f *restoreSnapshotFlags) open(ctx context.Context, s *restore.SnapshotOpti
 	if s.Key, err = f.identity.key(); err != nil {
 		return nil, err
 	}
-	if s.Bucket, err = snapshot.Open(ctx, f.url, snapshot.Options{Parallel: int(f.parallel.or(0)), Limit: int64(f.limit), Stall: stall}); err != nil {
+	if s.Bucket, err = snapshot.Open(ctx, f.url, snapshot.Options{Parallel: int(f.parallel.or(0)), Limit: int64(f.limit), Stall: stall, Link: f.link}); err != nil {
 		return nil, err
+	}
+	if f.link && !s.Bucket.CanLink() {
+		s.Bucket.Close()
+		return nil, op.Errorf(op.Usage, "--link shares files of a directory, and %s is none", s.Bucket.Name()).WithTry("without --link")
 	}
 	return func() { s.Bucket.Close() }, nil
 }
@@ -113,12 +119,15 @@ func renderOrigins(w *tableWriter, r *restore.Result) {
 	}
 	w.line("\nFrom snapshots in %s", printable(s.Bucket))
 	rate := ""
-	if s.Fetched > 0 {
+	if s.Fetched+s.Linked > 0 {
 		rate = fmt.Sprintf(", %.1f MB/s", s.MBPerSec)
 	}
 	kept := ""
-	if s.Fetched < s.Bytes {
-		kept = fmt.Sprintf(" (%s were there from an earlier run)", humanBytes(s.Bytes-s.Fetched))
+	if before := s.Bytes - s.Fetched - s.Linked; before > 0 {
+		kept = fmt.Sprintf(" (%s were there from an earlier run)", humanBytes(before))
+	}
+	if s.Linked > 0 {
+		kept += fmt.Sprintf(", of which %s are shared with the bucket", humanBytes(s.Linked))
 	}
 	w.pairs([][2]string{
 		{"pull", fmt.Sprintf("%s in %s%s%s", humanBytes(s.Bytes), humanSeconds(s.PullSeconds), rate, kept)},

@@ -21,13 +21,19 @@ type SnapshotResult struct {
 	Bucket      string    `json:"bucket"`
 	Files       int       `json:"files"`
 	Bytes       int64     `json:"bytes"`         // of the stores that came from snapshots
-	Fetched     int64     `json:"fetched_bytes"` // the rest was there from an earlier run
+	Fetched     int64     `json:"fetched_bytes"` // the rest was there from an earlier run, or
+	Linked      int64     `json:"linked_bytes"`  // is shared with the bucket's directory
 	PullSeconds float64   `json:"pull_seconds"`
-	MBPerSec    float64   `json:"pull_mb_per_second"` // of what was fetched
+	MBPerSec    float64   `json:"pull_mb_per_second"` // of what was fetched or linked
 	TailRecords int64     `json:"tail_records"`
 	TailSeconds float64   `json:"tail_seconds"` // the whole replay, stores in full included
 	Seconds     float64   `json:"seconds"`      // both
 	Stores      []*Origin `json:"stores"`
+}
+
+func (s *SnapshotResult) fetched(n snapshot.Fetched) {
+	s.Fetched += n.Bytes
+	s.Linked += n.Linked
 }
 
 // origins are the units that come from snapshots.
@@ -89,7 +95,7 @@ func (p *Plan) pull(ctx context.Context, sink op.Sink, res *Result, root string)
 	}
 	b, key := p.Options.Snapshot.Bucket, p.Options.Snapshot.Key
 	n, err := b.Fetch(ctx, all, key, sink)
-	sr.Fetched = n
+	sr.fetched(n)
 	lost := err != nil && (op.KindOf(err) == op.Corrupt || op.KindOf(err) == op.NotFound)
 	if err != nil && !lost {
 		return err
@@ -99,7 +105,7 @@ func (p *Plan) pull(ctx context.Context, sink op.Sink, res *Result, root string)
 		err = nil
 		if lost { // which of them?
 			n, err = b.Fetch(ctx, targets[u], key, sink)
-			sr.Fetched += n
+			sr.fetched(n)
 		}
 		if err == nil {
 			err = u.checkPulled(dir, &p.Options)
@@ -120,7 +126,7 @@ func (p *Plan) pull(ctx context.Context, sink op.Sink, res *Result, root string)
 		p.unpull(u, err.Error(), sink)
 	}
 	if sr.PullSeconds = time.Since(start).Seconds(); sr.PullSeconds > 0 {
-		sr.MBPerSec = float64(sr.Fetched) / 1e6 / sr.PullSeconds
+		sr.MBPerSec = float64(sr.Fetched+sr.Linked) / 1e6 / sr.PullSeconds
 	}
 	return nil
 }

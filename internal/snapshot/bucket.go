@@ -27,6 +27,7 @@ type Options struct {
 	Limit    int64         // bytes per second over all transfers; 0: no limit
 	Stall    time.Duration // a request without progress for so long is given up; 0: 2 minutes
 	Tries    int           // how often a request is tried; 0: 5
+	Link     bool          // of file://: SST files that are fetched share the bucket's, where that is possible
 
 	pause time.Duration // before the second try; 0: half a second
 	lease time.Duration // how long a marker counts that is not rewritten; 0: 5 minutes

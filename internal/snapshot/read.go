@@ -121,13 +121,20 @@ type Target struct {
 	Path     string
 }
 
+// Fetched is what a fetch has brought, in bytes; what an earlier run had brought
+// is not counted.
+type Fetched struct {
+	Bytes  int64
+	Linked int64 // shared with the bucket, see Options.Link
+}
+
 // Fetch writes files whose directories are there. What is there already and has
 // the right content is taken as it is; nothing wrong ever has its final name.
-func (b *Bucket) Fetch(ctx context.Context, targets []Target, key Key, sink op.Sink) (fetched int64, err error) {
+func (b *Bucket) Fetch(ctx context.Context, targets []Target, key Key, sink op.Sink) (fetched Fetched, err error) {
 	var total int64
 	for _, t := range targets {
 		if err := key.check(t.Manifest.Space); err != nil {
-			return 0, err
+			return fetched, err
 		}
 		total += t.File.Size
 	}
@@ -144,12 +151,19 @@ func (b *Bucket) Fetch(ctx context.Context, targets []Target, key Key, sink op.S
 				pr.add(t.File.Size)
 				return nil
 			}
-			if err := b.fetchOne(ctx, t, key, pr); err != nil {
-				return err
+			linked := b.link(ctx, t, pr)
+			if !linked {
+				if err := b.fetchOne(ctx, t, key, pr); err != nil {
+					return err
+				}
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			fetched += t.File.Size
+			if linked {
+				fetched.Linked += t.File.Size
+			} else {
+				fetched.Bytes += t.File.Size
+			}
 			return nil
 		})
 	}

@@ -416,8 +416,9 @@ func TestPushesAndPrunesTogether(t *testing.T) {
 	whole(t, b, Key{})
 }
 
-func TestEncryptedContentIsReadableWithTheKeyOnly(t *testing.T) {
-	b := open(memory(t), Options{})
+// ageKeys are a recipient and its identity.
+func ageKeys(t *testing.T) (Seal, Key) {
+	t.Helper()
 	const secret = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
 	seal, err := NewSeal([]string{"age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj"})
 	if err != nil {
@@ -427,6 +428,12 @@ func TestEncryptedContentIsReadableWithTheKeyOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return seal, key
+}
+
+func TestEncryptedContentIsReadableWithTheKeyOnly(t *testing.T) {
+	b := open(memory(t), Options{})
+	seal, key := ageKeys(t)
 	s := state{"1.sst": "a secret of the user's"}
 	mustPush(t, b, s, PushOptions{}) // plain content is not reused
 	m, p := mustPush(t, b, s, PushOptions{Seal: seal})

@@ -351,9 +351,11 @@ func (p *PullPlan) Apply(ctx context.Context, sink op.Sink) (*PullPlan, error) {
 		}
 		targets = append(targets, ts...)
 	}
-	if done.Fetched, err = p.b.Fetch(ctx, targets, p.o.Key, sink); err != nil {
+	fetched, err := p.b.Fetch(ctx, targets, p.o.Key, sink)
+	if err != nil {
 		return nil, err
 	}
+	done.Fetched = fetched.Bytes
 	sink.Emit(op.Event{Type: op.Phase, Name: "place", Message: "putting tasks in place"})
 	for i := range done.Tasks {
 		if t := &done.Tasks[i]; t.State == ToPull {
