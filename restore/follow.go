@@ -175,6 +175,11 @@ func (f *FollowPlan) resumable(u *Unit, parts []followPart, config map[string]st
 		if err := closedCleanly(dir, u.Request.Store); err != nil {
 			return "", err
 		}
+		if !f.kept.has(u) {
+			if err := notFlushedSince(dir, u.Request.Store); err != nil {
+				return "", err
+			}
+		}
 	}
 	offsets, err := storedOffsets(dir, f.opts.Target)
 	if err != nil {

@@ -1,6 +1,9 @@
 package restore
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -73,6 +76,35 @@ func offsetsFamily(db string, fn func(key, value []byte) error) error {
 		return nil
 	}
 	return lsm.Rows(db, streams.OffsetsFamily, fn)
+}
+
+// notFlushedSince refuses a store that an exactly-once application of Kafka up to
+// 4.2 wrote to after its .checkpoint, which a clean close writes last: it may
+// hold rows of an aborted transaction. Kafka Streams goes on with it
+// nevertheless.
+func notFlushedSince(taskDir string, s streams.Store) error {
+	i, err := os.Stat(filepath.Join(taskDir, streams.CheckpointFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	dbs, err := madeDatabases(taskDir, s)
+	if err != nil {
+		return err
+	}
+	for _, db := range dbs {
+		live, err := lsm.LiveFiles(db)
+		if err != nil {
+			return err
+		}
+		if _, ok := live.Version.Family(streams.OffsetsFamily); !ok && live.FlushedAfter(i.ModTime()) {
+			return op.Errorf(op.Precondition, "store %q was not closed cleanly, it was written after its .checkpoint: under exactly-once it may hold rows of an aborted transaction", s.Name).
+				WithTry("leave out --from-checkpoint and give --force for a full restore; touch the .checkpoint if it was closed cleanly and times were lost in a copy")
+		}
+	}
+	return nil
 }
 
 // closedCleanly refuses a store that an exactly-once application of Kafka 4.3

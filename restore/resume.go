@@ -58,6 +58,12 @@ func (p *Plan) resumeUnit(ctx context.Context, u *Unit, dir string, offsets stre
 		if err := closedCleanly(dir, s); err != nil {
 			return err
 		}
+		// A follower's stores may be ahead of their offsets, by committed records.
+		if !readFollowMark(p.Options.resumeDir(), p.Options.ApplicationID).has(u) {
+			if err := notFlushedSince(dir, s); err != nil {
+				return err
+			}
+		}
 	}
 	config, err := p.client.TopicConfig(ctx, u.Topic)
 	if err != nil {

@@ -125,7 +125,12 @@ func offsetsIntoFamily(t testing.TB, task string, s streams.Store, topic string)
 
 func writeOffsetsFamily(t testing.TB, dir string, s streams.Store, rows []streams.Row) {
 	t.Helper()
-	families := append(s.ColumnFamilies(), streams.OffsetsFamily)
+	putRows(t, dir, append(s.ColumnFamilies(), streams.OffsetsFamily), rows...)
+}
+
+// putRows writes rows to the last of the families, as a memtable's file.
+func putRows(t testing.TB, dir string, families []string, rows ...streams.Row) {
+	t.Helper()
 	db, err := openDB(dir, families, rocks.CRC32C)
 	if err != nil {
 		t.Fatal(err)
@@ -258,6 +263,19 @@ func TestResumeRefused(t *testing.T) {
 		t.Fatal(c, err)
 	}
 	resume.Tasks = []streams.TaskID{{Partition: 0}}
+	// Up to 4.2 what a memtable was written to after the .checkpoint tells it.
+	putRows(t, streams.DatabaseDir(task, s, 0), s.ColumnFamilies(), streams.Row{Key: []byte("k"), Value: []byte("aborted")})
+	moment := time.Now()
+	touch(moment)
+	if err := os.Chtimes(cp, moment.Add(-time.Millisecond), moment.Add(-time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	resume.Guarantee = ExactlyOnce
+	refused("written after the .checkpoint", op.Precondition, "written after its .checkpoint", "aborted", "--force")
+	if err := os.Chtimes(cp, moment, moment); err != nil {
+		t.Fatal(err)
+	}
+	k.mustRestore(t, resume)
 	// A store that an exactly-once application did not close.
 	writeOffsetsFamily(t, streams.DatabaseDir(task, s, 0), s, []streams.Row{{Key: []byte(streams.StatusKey), Value: streams.EncodeOffset(streams.StatusOpen)}})
 	resume.Guarantee, resume.Target, resume.Siblings = ExactlyOnce, streams.Version{Major: 4, Minor: 4}, resume.Stores

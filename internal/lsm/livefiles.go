@@ -26,6 +26,13 @@ type LiveFile struct {
 	Flushed   bool // written from a memtable since the database was opened
 }
 
+// FlushedAfter says whether a memtable was written to a file after t, since the
+// database was opened.
+func (l *Live) FlushedAfter(t time.Time) bool {
+	flushed := func(f LiveFile) bool { return f.Flushed && f.Modified.After(t) }
+	return l.Version.Flushed.Unix() > t.Unix() || slices.ContainsFunc(l.Files, flushed)
+}
+
 // LiveFiles lists the files of the database in dir that a copy takes: what the
 // MANIFEST names, and the small files around it. A live file that is missing or
 // has another size than the MANIFEST says is op.Corrupt. Nobody may write there.

@@ -100,15 +100,15 @@ func (r *reader) task(name string) (*snapshot.Task, error) {
 		return nil, err
 	}
 	known := []string{streams.CheckpointFile}
-	var last flush
+	databases := map[string][]*lsm.Live{} // by store
 	for i := range on {
-		s, flushed, err := r.store(name, dir, &on[i], cp)
+		s, dbs, err := r.store(name, dir, &on[i], cp)
 		if err != nil {
 			return nil, fmt.Errorf("store %q of task %s: %w", on[i].Name, name, err)
 		}
 		t.Stores = append(t.Stores, *s)
 		known = append(known, filepath.Base(streams.PositionFile("", on[i].Name)), streams.CheckpointFile+"_"+on[i].Name)
-		last = last.or(flushed)
+		databases[on[i].Name] = dbs
 	}
 	if len(t.Stores) == 0 {
 		return nil, nil
@@ -133,7 +133,7 @@ func (r *reader) task(name string) (*snapshot.Task, error) {
 		}
 		t.Files = append(t.Files, snapshot.File{Path: e.Name(), Size: i.Size(), Modified: i.ModTime().UTC()})
 	}
-	return t, r.closedCleanly(t, checkpointed, last)
+	return t, r.closedCleanly(t, checkpointed, databases)
 }
 
 // written notes that the offsets in the .checkpoint are as new as it is.
@@ -152,14 +152,18 @@ func written(t *snapshot.Task, checkpointed time.Time) {
 // the status row says so, see store. Before, a .checkpoint that is older than a
 // memtable's file does: a clean close writes it after all flushes, and a running
 // application has the one of its start. (Kafka Streams itself takes that one.)
-func (r *reader) closedCleanly(t *snapshot.Task, checkpointed time.Time, last flush) error {
+func (r *reader) closedCleanly(t *snapshot.Task, checkpointed time.Time, databases map[string][]*lsm.Live) error {
 	if r.o.Guarantee == AtLeastOnce || t.Name == streams.GlobalDir || r.o.ClosedCleanly {
 		return nil
 	}
-	classic, offsets := false, 0
+	offsets, written := 0, ""
 	for i := range t.Stores {
-		classic = classic || !slices.Contains(t.Stores[i].Families, streams.OffsetsFamily)
-		offsets += len(t.Stores[i].Offsets)
+		s := &t.Stores[i]
+		offsets += len(s.Offsets)
+		late := func(l *lsm.Live) bool { return l.FlushedAfter(checkpointed) }
+		if !checkpointed.IsZero() && slices.ContainsFunc(databases[s.Name], late) {
+			written = s.Name
+		}
 	}
 	refuse := func(why string) error {
 		e := op.Errorf(op.Precondition, "task %s was not closed cleanly: %s; under exactly-once it may hold rows of an aborted transaction", t.Name, why)
@@ -168,37 +172,14 @@ func (r *reader) closedCleanly(t *snapshot.Task, checkpointed time.Time, last fl
 	switch {
 	case offsets == 0 && r.o.Guarantee == ExactlyOnce:
 		return refuse("no store of it has an offset")
-	case classic && !checkpointed.IsZero() && last.after(checkpointed):
-		return refuse(fmt.Sprintf("store %q was written after its .checkpoint", last.store))
+	case written != "":
+		return refuse(fmt.Sprintf("store %q was written after its .checkpoint", written))
 	}
 	return nil
 }
 
-// flush is when a store's memtables were last written to a file.
-type flush struct {
-	live  time.Time // of those that are live, as the file system tells it
-	any   time.Time // also of those that compaction has taken: to the second
-	store string
-}
-
-func (f flush) or(g flush) flush {
-	if g.live.After(f.live) || g.any.After(f.any) {
-		f.store = g.store
-	}
-	return flush{later(f.live, g.live), later(f.any, g.any), f.store}
-}
-
-func (f flush) after(t time.Time) bool { return f.live.After(t) || f.any.Unix() > t.Unix() }
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-// store reads one store, and when it was flushed since it was opened.
-func (r *reader) store(task, taskDir string, on *streams.StoreOnDisk, cp streams.Checkpoint) (s *snapshot.Store, last flush, err error) {
+// store reads one store and its databases.
+func (r *reader) store(task, taskDir string, on *streams.StoreOnDisk, cp streams.Checkpoint) (s *snapshot.Store, databases []*lsm.Live, err error) {
 	s = &snapshot.Store{Name: on.Name, Segmented: on.Segmented, Databases: len(on.Databases), Families: []string{}, Offsets: []snapshot.Offset{}, Files: []snapshot.File{}}
 	topic := streams.ChangelogTopic(r.m.ApplicationID, on.Name)
 	if r.kinds != nil {
@@ -214,11 +195,11 @@ func (r *reader) store(task, taskDir string, on *streams.StoreOnDisk, cp streams
 	}
 	rows := streams.Checkpoint{} // of the newest segment that has one
 	for _, dir := range on.Databases {
-		at, err := r.database(taskDir, dir, s, rows)
+		live, err := r.database(taskDir, dir, s, rows)
 		if err != nil {
-			return nil, last, err
+			return nil, nil, err
 		}
-		last = last.or(flush{at.live, at.any, on.Name})
+		databases = append(databases, live)
 	}
 	inFamily := slices.Contains(s.Families, streams.OffsetsFamily)
 	for _, tp := range rows.Keys() {
@@ -240,16 +221,15 @@ func (r *reader) store(task, taskDir string, on *streams.StoreOnDisk, cp streams
 			s.Written = f.Modified
 		}
 	}
-	return s, last, nil
+	return s, databases, nil
 }
 
 // database adds the live files of one database to the store.
-func (r *reader) database(taskDir, dir string, s *snapshot.Store, rows streams.Checkpoint) (last flush, err error) {
+func (r *reader) database(taskDir, dir string, s *snapshot.Store, rows streams.Checkpoint) (*lsm.Live, error) {
 	live, err := lsm.LiveFiles(dir)
 	if err != nil {
-		return last, cannotRead(err)
+		return nil, cannotRead(err)
 	}
-	last.any = live.Version.Flushed
 	for i := range live.Version.Families {
 		if name := live.Version.Families[i].Name; !slices.Contains(s.Families, name) {
 			s.Families = append(s.Families, name)
@@ -260,19 +240,16 @@ func (r *reader) database(taskDir, dir string, s *snapshot.Store, rows streams.C
 	}
 	base, err := filepath.Rel(taskDir, dir)
 	if err != nil {
-		return last, err
+		return nil, err
 	}
 	for _, f := range live.Files {
 		s.Files = append(s.Files, snapshot.File{Path: filepath.ToSlash(filepath.Join(base, f.Name)), Size: f.Size, Modified: f.Modified.UTC()})
-		if f.Flushed {
-			last.live = later(last.live, f.Modified)
-		}
 		if f.Immutable {
 			r.levels[filepath.Base(taskDir)+"/"+s.Files[len(s.Files)-1].Path] = f.Level
 		}
 	}
 	if _, ok := live.Version.Family(streams.OffsetsFamily); !ok {
-		return last, nil
+		return live, nil
 	}
 	err = lsm.Rows(dir, streams.OffsetsFamily, func(key, value []byte) error {
 		key = bytes.Clone(key)
@@ -295,7 +272,7 @@ func (r *reader) database(taskDir, dir string, s *snapshot.Store, rows streams.C
 		rows[tp] = off // a newer segment's wins
 		return nil
 	})
-	return last, err
+	return live, err
 }
 
 // cannotRead gives a failure to read a directory its next step.
