@@ -31,6 +31,7 @@ type Counts struct {
 
 	FirstFetch time.Duration `json:"-"` // until the first fetch answered
 	TempPeak   int64         `json:"-"` // most bytes that lay in temporary files
+	mark       kafka.LogMark // behind the last batch that was read
 }
 
 func newCounts() Counts { return Counts{LastApplied: -1, StreamTime: -1} }
@@ -57,6 +58,7 @@ func (c *Counts) add(o Counts) {
 	c.SegmentsLive += o.SegmentsLive
 	c.FirstFetch = max(c.FirstFetch, o.FirstFetch)
 	c.TempPeak += o.TempPeak
+	c.mark.Pass(o.mark)
 }
 
 // block adds what the decoder counted in one block.
@@ -65,6 +67,7 @@ func (c *Counts) block(b *kafka.Block, s kafka.BlockStats) {
 	c.Control += s.Control
 	c.Aborted += s.Aborted
 	c.TxnBatches += s.TransactionalBatches
+	c.mark.Pass(b.Mark) // blocks of several workers come in any order
 }
 
 // record adds one delivered record and says whether it has a key: a null key

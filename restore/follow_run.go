@@ -193,7 +193,7 @@ func (f *follower) applied(u *Unit, parts []followPart, how FollowAction) error 
 	}
 	for i := range parts {
 		off, ok := cp[streams.TopicPartition{Topic: u.Topic, Partition: parts[i].partition}]
-		parts[i].pos = max(u.Parts[i].To, u.Parts[i].From)
+		parts[i].pos, parts[i].mark = max(u.Parts[i].To, u.Parts[i].From), u.Parts[i].mark
 		switch {
 		case ok && u.Request.Global:
 			parts[i].applied = off - 1

@@ -376,3 +376,31 @@ func TestFollowOutage(t *testing.T) {
 	contains(t, f.events.warnings(), "1 of 1 partitions cannot be read and are tried again", "all partitions can be read again")
 	w.sameAsRestored(t, o)
 }
+
+// A log that was cut back and has grown past the position is another one: the
+// next leader says so.
+func TestFollowCutBack(t *testing.T) {
+	w := newWorld(t, kafkatest.Options{Brokers: 2})
+	topic := w.changelog(t, "a", 1, numbered(0, 0, 300, 100))
+	o := followOptions(memDir(t), kv("a"))
+	f := w.follow(t, o)
+	move := func() {
+		t.Helper()
+		if err := w.MoveTopicPartition(topic, 0, 1-w.LeaderFor(topic, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move() // whole: nothing happens
+	w.produce(t, topic, numbered(0, 300, 50, 100))
+	w.caughtUp(f, topic, 0)
+	w.CutBack(310)
+	move()
+	w.produce(t, topic, numbered(0, 350, 50, 100))
+	f.await(func(s FollowStatus) bool { return s.StartedOver == 1 })
+	w.caughtUp(f, topic, 0)
+	if res := f.stop(); res.StartedOver != 1 || res.Records != 50 {
+		t.Errorf("%+v", res)
+	}
+	contains(t, f.events.warnings(), "cut back", "before offset 310", "moved aside")
+	w.sameAsRestored(t, o)
+}

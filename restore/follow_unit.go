@@ -42,11 +42,12 @@ type followPart struct {
 	partition int32
 	retention time.Duration // delete.retention.ms; 0: tombstones stay
 
-	from     int64 // where this run began to follow
-	pos      int64 // the next offset to be read
-	applied  int64 // the last record in the store; OffsetUnknown: none
-	written  int64 // the same, as of the last checkpoint
-	end      int64 // what can be read, as the leader said last
+	from     int64         // where this run began to follow
+	pos      int64         // the next offset to be read
+	applied  int64         // the last record in the store; OffsetUnknown: none
+	written  int64         // the same, as of the last checkpoint
+	mark     kafka.LogMark // the store holds the records of a log that has this
+	end      int64         // what can be read, as the leader said last
 	answered time.Time
 	// fresh is when there was nothing to read behind pos: tombstones written
 	// since then are kept by the cleaner for delete.retention.ms at least.
@@ -185,6 +186,7 @@ func (f *follower) judge(ctx context.Context, u *followUnit, part *followPart, e
 	name := fmt.Sprintf("%s-%d", u.topic, part.partition)
 	var moved *kafka.LogStartMovedError
 	var replaced *kafka.TopicReplacedError
+	var cut *kafka.LogCutBackError
 	var over *startOverError
 	switch {
 	case errors.As(err, &over):
@@ -193,6 +195,8 @@ func (f *follower) judge(ctx context.Context, u *followUnit, part *followPart, e
 		return &startOverError{fmt.Sprintf("the log of %s now starts at %d, behind the store's position %d", name, moved.LogStart, moved.Position)}
 	case errors.As(err, &replaced):
 		return &startOverError{fmt.Sprintf("%s was deleted and created anew", u.topic)}
+	case errors.As(err, &cut):
+		return &startOverError{err.Error()}
 	case kafka.Denied(err):
 		return err
 	case op.KindOf(err) != op.Unreachable && op.KindOf(err) != op.NotFound:
@@ -223,7 +227,7 @@ func (f *follower) read(ctx context.Context, u *followUnit, part *followPart) er
 		}
 	}
 	o := f.run.readOptions(u.unit, PartRange{Partition: part.partition, From: part.pos, To: to}, nil)
-	o.Follow, o.TopicID, o.MaxBytes, o.Prefetch = true, u.unit.id, f.fetch, 1
+	o.Follow, o.TopicID, o.Mark, o.MaxBytes, o.Prefetch = true, u.unit.id, part.mark, f.fetch, 1
 	o.OnEvent = func(e kafka.ReadEvent) {
 		switch e.Kind {
 		case kafka.ReadRetry:
@@ -358,6 +362,7 @@ func (f *follower) apply(ctx context.Context, u *followUnit, part *followPart, b
 	if err := f.run.checkTransactions(u.unit, stats); err != nil {
 		return err
 	}
+	part.mark.Pass(b.Mark)
 	part.pos = b.Next
 	part.applied = max(part.applied, part.counts.LastApplied)
 	if !u.unit.Request.SourceTopic {

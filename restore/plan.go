@@ -98,6 +98,8 @@ type PartRange struct {
 	Started    string // why From is where it is, when not the log start
 	Bytes      int64  // size of the partition on its leader; -1 when unmeasured
 	Held       int64  // of a store that is done before: the offset after the last one it holds
+
+	mark kafka.LogMark // what was read last
 }
 
 // Records is how many offsets the range spans.

@@ -32,6 +32,7 @@ func (b batch) baseOffset() int64 { return int64(binary.BigEndian.Uint64(b)) }
 func (b batch) lastOffset() int64 {
 	return b.baseOffset() + int64(int32(binary.BigEndian.Uint32(b[23:])))
 }
+func (b batch) leaderEpoch() int32   { return int32(binary.BigEndian.Uint32(b[12:])) }
 func (b batch) attributes() uint16   { return binary.BigEndian.Uint16(b[21:]) }
 func (b batch) baseTimestamp() int64 { return int64(binary.BigEndian.Uint64(b[27:])) }
 func (b batch) maxTimestamp() int64  { return int64(binary.BigEndian.Uint64(b[35:])) }

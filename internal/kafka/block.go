@@ -24,6 +24,7 @@ type Block struct {
 	HighWatermark int64         // as of this response
 	LastStable    int64
 	LogStart      int64
+	Mark          LogMark // behind the last batch; zero when that is not known
 
 	from, to    int64 // only records in [from, to) are delivered
 	raw         []byte
@@ -56,12 +57,13 @@ func scan(b *Block, p []byte, end int64) (n int, next int64, need int64, err err
 			return n, next, need, nil
 		}
 		bt := batch(rest[:size])
-		base, last := bt.baseOffset(), bt.baseOffset()
+		base, last, epoch := bt.baseOffset(), bt.baseOffset(), int32(-1)
 		if bt[magicAt] >= 2 {
 			if size < batchHeader {
 				return 0, 0, 0, b.corrupt(rest, fmt.Errorf("length %d", size))
 			}
 			last = bt.lastOffset()
+			epoch = bt.leaderEpoch()
 		}
 		if base < 0 || last < base || base <= prev {
 			return 0, 0, 0, b.corrupt(rest, fmt.Errorf("offsets %d to %d after %d", base, last, prev))
@@ -70,6 +72,9 @@ func scan(b *Block, p []byte, end int64) (n int, next int64, need int64, err err
 			return n, max(next, end), 0, nil
 		}
 		prev, next = last, max(next, last+1)
+		if b.Mark = (LogMark{}); epoch >= 0 {
+			b.Mark = LogMark{last + 1, epoch}
+		}
 		n += int(size)
 	}
 	return n, next, 0, nil

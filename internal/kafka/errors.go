@@ -28,6 +28,25 @@ func (e *LogStartMovedError) Error() string {
 // Unwrap gives the error its kind; what to do is the engine's decision.
 func (e *LogStartMovedError) Unwrap() error { return op.Errorf(op.Failed, "log start moved") }
 
+// LogCutBackError says that a batch which was read is in the log no more: a
+// leader without it was elected, and what it had is lost. The log may have grown
+// past the position again, with other records.
+type LogCutBackError struct {
+	Topic     string
+	Partition int32
+	Position  int64 // behind the batch
+	End       int64 // of what is left of the log as it was then
+}
+
+func (e *LogCutBackError) Error() string {
+	return fmt.Sprintf("read %s-%d at offset %d: the log was cut back (an unclean leader election), only what is before offset %d is as it was", e.Topic, e.Partition, e.Position, e.End)
+}
+
+// Unwrap gives the error its kind and its next step.
+func (e *LogCutBackError) Unwrap() error {
+	return op.Errorf(op.Failed, "the log was cut back").WithTry("run the command again")
+}
+
 // TopicReplacedError says that the topic was deleted and created anew: offsets
 // of the old one mean nothing in it.
 type TopicReplacedError struct {

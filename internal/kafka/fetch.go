@@ -72,6 +72,11 @@ func (e *fatalError) Unwrap() error { return e.err }
 // fetch sends one request. It returns a block, or nothing (and how long to
 // wait before asking again), or an error that is worth a retry unless fatal.
 func (r *PartitionReader) fetch(ctx context.Context, deadline time.Time) (*Block, time.Duration, error) {
+	if r.lead.epoch != r.proven {
+		if err := r.prove(ctx, deadline); err != nil {
+			return nil, 0, err
+		}
+	}
 	start := time.Now()
 	// Several requests must fit into the stall timeout, so that a response
 	// too large for the line is asked for again in smaller pieces.
@@ -156,6 +161,7 @@ func (r *PartitionReader) block(ctx context.Context, b *Block, raw []byte) (*Blo
 	}
 	if n > 0 && next > r.pos || next >= r.o.To {
 		b.raw, b.WireBytes, b.Next = raw[:n:n], n, min(next, r.o.To)
+		r.mark.Pass(b.Mark)
 		return b, 0, nil
 	}
 	return r.empty(ctx, b)

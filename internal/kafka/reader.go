@@ -29,6 +29,9 @@ type ReadOptions struct {
 	// TopicID, when it is not zero, is the topic that is meant: one that was
 	// made anew under its name is a TopicReplacedError.
 	TopicID [16]byte
+	// Mark, when it is not zero, is where an earlier reader of the partition was:
+	// a log that was cut back before it is a LogCutBackError.
+	Mark LogMark
 
 	// ReadCommitted reads up to the last stable offset and skips aborted
 	// transactions.
@@ -66,6 +69,8 @@ type PartitionReader struct {
 	// Owned by the fetching goroutine.
 	pos     int64
 	lead    leader
+	mark    LogMark // what was read last
+	proven  int32   // epoch of the leader that has it
 	size    int32
 	empties int
 	txnSeen bool
@@ -108,7 +113,7 @@ func (c *Client) newReader(ctx context.Context, o ReadOptions) (*PartitionReader
 	if err != nil {
 		return nil, nil, c.explain(err, fmt.Sprintf("read %s-%d", o.Topic, o.Partition), nil)
 	}
-	r := &PartitionReader{c: c, o: o, f: f, pos: o.From, size: o.MaxBytes, lead: noLeader(),
+	r := &PartitionReader{c: c, o: o, f: f, pos: o.From, size: o.MaxBytes, lead: noLeader(), mark: o.Mark, proven: -1,
 		out: make(chan fetched, o.Prefetch-1), done: make(chan struct{})}
 	r.lead.topicID = o.TopicID
 	// The reader outlives this call's context: only Close ends it.

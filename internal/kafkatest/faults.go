@@ -83,6 +83,27 @@ func (c *Cluster) ServeLog(log []byte, end int64) {
 	})
 }
 
+// CutBack lets a leader tell the next one who asks that only what is before
+// offset end is in the log as it was, as after an unclean leader election. What
+// the log holds stays.
+func (c *Cluster) CutBack(end int64) {
+	c.ControlKey(int16(kmsg.OffsetForLeaderEpoch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		req := kreq.(*kmsg.OffsetForLeaderEpochRequest)
+		resp := req.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
+		for _, t := range req.Topics {
+			rt := kmsg.NewOffsetForLeaderEpochResponseTopic()
+			rt.Topic = t.Topic
+			for _, p := range t.Partitions {
+				rp := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
+				rp.Partition, rp.LeaderEpoch, rp.EndOffset = p.Partition, p.LeaderEpoch, end
+				rt.Partitions = append(rt.Partitions, rp)
+			}
+			resp.Topics = append(resp.Topics, rt)
+		}
+		return resp, nil, true
+	})
+}
+
 // logFrom is the log from the batch on that holds the offset.
 func logFrom(log []byte, offset int64) []byte {
 	const header = 61
