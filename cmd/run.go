@@ -3,6 +3,8 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -16,6 +18,9 @@ import (
 // Ctrl-C, SIGTERM or SIGHUP (unless nohup ignores it) asks the command to stop where it is safe, the second
 // ends the process at once.
 func Main() int {
+	// Libraries (net/http, the S3 client) log here what the error or the warning of
+	// the command says anyway; stderr holds lines of sstool's own.
+	log.SetOutput(io.Discard)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)

@@ -19,6 +19,7 @@ type Fault struct {
 	Wrong  bool          // change bytes of the answer
 	Delay  time.Duration // before it is answered
 	Hang   bool          // never answer
+	Stick  bool          // stop in the middle of the answer and keep the connection
 	Lost   bool          // carry it out, but cut the connection before the answer
 }
 
@@ -49,8 +50,8 @@ func NewProxy(t *testing.T, endpoint string) *Proxy {
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) { w.WriteHeader(http.StatusBadGateway) },
 		ModifyResponse: func(r *http.Response) error {
 			f, _ := r.Request.Context().Value(faultKey{}).(Fault)
-			if f.Cut || f.Wrong {
-				r.Body = &spoiled{r.Body, f, r.ContentLength / 2}
+			if f.Cut || f.Wrong || f.Stick {
+				r.Body = &spoiled{r.Body, f, r.ContentLength / 2, r.Request.Context().Done(), stop}
 				if f.Wrong { // as a store that has the wrong bytes itself would answer
 					for h := range r.Header {
 						if len(h) > 15 && h[:15] == "X-Amz-Checksum-" {
@@ -124,11 +125,12 @@ func (p *Proxy) next(r *http.Request) Fault {
 	return f
 }
 
-// spoiled is the body of an answer that is cut or changed in the middle.
+// spoiled is the body of an answer that is cut, changed or stopped in the middle.
 type spoiled struct {
 	io.ReadCloser
-	f    Fault
-	left int64
+	f          Fault
+	left       int64
+	gone, stop <-chan struct{} // the client has, the test does
 }
 
 func (s *spoiled) Read(p []byte) (int, error) {
@@ -138,7 +140,13 @@ func (s *spoiled) Read(p []byte) (int, error) {
 	if at < 0 || s.left >= 0 {
 		return n, err
 	}
-	if s.f.Cut {
+	if s.f.Stick {
+		select {
+		case <-s.gone:
+		case <-s.stop:
+		}
+	}
+	if s.f.Cut || s.f.Stick {
 		return int(at), io.ErrUnexpectedEOF
 	}
 	p[at] ^= 0x20

@@ -141,6 +141,9 @@ func status(err error) int {
 
 // again says whether another try may help.
 func again(err error) bool {
+	if none := withoutCredentials(err); none != nil {
+		return none.had
+	}
 	switch code(err) {
 	case gcerrors.NotFound, gcerrors.PermissionDenied, gcerrors.InvalidArgument, gcerrors.Unimplemented, gcerrors.FailedPrecondition, gcerrors.AlreadyExists:
 		return false
@@ -179,7 +182,10 @@ func (b *Bucket) explain(what string, tries int, err error) error {
 		return fmt.Errorf("%s: %w", what, f.error)
 	}
 	e := &op.Error{Kind: op.Failed, What: what, Err: plainly{err}}
-	switch code := code(err); {
+	switch code, none := code(err), withoutCredentials(err); {
+	case none != nil:
+		e.Kind, e.Err = op.Unreachable, fmt.Errorf("no credentials: %w", none.error)
+		e.Try = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile of ~/.aws (profile=NAME in the URL), or a role of the machine"
 	case code == gcerrors.NotFound || errors.Is(err, fs.ErrNotExist):
 		e.Kind = op.NotFound
 	case code == gcerrors.PermissionDenied || errors.Is(err, fs.ErrPermission):

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"os"
 	"path"
@@ -11,24 +12,16 @@ import (
 
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/fileblob"
-	"gocloud.dev/blob/s3blob"
 
 	"sstool/internal/op"
 )
-
-// s3Settings are what the query of an s3:// URL may say. Credentials are none
-// of it: they come from the environment, the shared configuration, or the role
-// of the machine, as AWS's own tools find them.
-var s3Settings = []string{
-	"region", "endpoint", "profile", "role", "anonymous", "use_path_style", "s3ForcePathStyle", "disable_https", "hostname_immutable",
-	"dualstack", "fips", "accelerate", "ssetype", "kmskeyid", "request_checksum_calculation", "response_checksum_validation", "rate_limiter_capacity",
-}
 
 // address is a parsed URL.
 type address struct {
 	name   string // to show: no query, no user
 	dir    string // file://
-	bucket *url.URL
+	bucket string // s3://
+	query  url.Values
 	prefix string
 }
 
@@ -73,13 +66,8 @@ func parseURL(s string) (*address, error) {
 		if u.Host == "" {
 			return nil, op.Errorf(op.Usage, "which bucket?").WithTry("%s", forms)
 		}
-		// Stores other than AWS's rarely have a host name for each bucket.
-		if q.Get("endpoint") != "" && q.Get("use_path_style") == "" && q.Get("s3ForcePathStyle") == "" {
-			q.Set("use_path_style", "true")
-		}
 		prefix := strings.Trim(path.Clean("/"+u.Path), "/")
-		a := &address{name: strings.TrimSuffix("s3://"+u.Host+"/"+prefix, "/"), prefix: prefix, bucket: &url.URL{Scheme: "s3", Host: u.Host, RawQuery: q.Encode()}}
-		return a, nil
+		return &address{name: strings.TrimSuffix("s3://"+u.Host+"/"+prefix, "/"), prefix: prefix, bucket: u.Host, query: q}, nil
 	}
 	return nil, op.Errorf(op.Usage, "snapshots are kept in file:// or s3://, not in %s://", u.Scheme).WithTry("%s", forms)
 }
@@ -90,7 +78,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.bucket == nil {
+	if a.bucket == "" {
 		if i, err := os.Stat(a.dir); err == nil && !i.IsDir() {
 			return nil, op.Errorf(op.Usage, "%s is a file, not a directory", a.dir)
 		}
@@ -103,18 +91,12 @@ func Open(ctx context.Context, rawURL string, o Options) (*Bucket, error) {
 		}
 		return newBucket(a.name, a.dir, b, o), nil
 	}
-	b, err := (&s3blob.URLOpener{}).OpenBucketURL(ctx, a.bucket)
+	b, err := newS3(ctx, a.bucket, a.query)
 	if err != nil {
-		// The error may quote the URL, and that the user's own settings.
-		return nil, &op.Error{Kind: op.Usage, What: "open " + a.name, Err: unquoted(err, a.bucket)}
+		return nil, fmt.Errorf("open %s: %w", a.name, err)
 	}
 	if a.prefix != "" {
 		b = blob.PrefixedBucket(b, a.prefix+"/")
 	}
 	return newBucket(a.name, "", b, o), nil
-}
-
-// unquoted is an error without the query of the URL.
-func unquoted(err error, u *url.URL) error {
-	return op.Errorf(op.Usage, "%s", strings.ReplaceAll(strings.ReplaceAll(err.Error(), u.String(), "s3://"+u.Host), u.RawQuery, "…"))
 }
