@@ -70,8 +70,12 @@ func (f *bucketFlags) register(fs *pflag.FlagSet, transfers bool) {
 	fs.Var(&f.timeout, "stall-timeout", "try a request again after this long without progress (default 2m)")
 }
 
-func (f *bucketFlags) open(ctx context.Context, url string, create bool) (*snapshot.Bucket, error) {
-	return snapshot.Open(ctx, url, snapshot.Options{Create: create, Parallel: int(f.parallel.or(0)), Limit: int64(f.limit), Stall: time.Duration(f.timeout)})
+func (f *bucketFlags) open(ctx context.Context, url string) (*snapshot.Bucket, error) {
+	return snapshot.Open(ctx, url, f.options())
+}
+
+func (f *bucketFlags) options() snapshot.Options {
+	return snapshot.Options{Parallel: int(f.parallel.or(0)), Limit: int64(f.limit), Stall: time.Duration(f.timeout)}
 }
 
 // identityFlag is the secret key of an encrypted snapshot.

@@ -68,7 +68,7 @@ func newSnapshotList(a *app) *cobra.Command {
 }
 
 func (a *app) snapshotList(ctx context.Context, f *snapshotListFlags, url string) error {
-	b, err := f.bucket.open(ctx, url, false)
+	b, err := f.bucket.open(ctx, url)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func newSnapshotShow(a *app) *cobra.Command {
 }
 
 func (a *app) snapshotShow(ctx context.Context, f *snapshotListFlags, url string) error {
-	b, err := f.bucket.open(ctx, url, false)
+	b, err := f.bucket.open(ctx, url)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (a *app) snapshotVerify(ctx context.Context, f *snapshotVerifyFlags, url st
 	}
 	show := a.startProgress(f.progress)
 	defer show.close()
-	b, err := f.bucket.open(ctx, url, false)
+	b, err := f.bucket.open(ctx, url)
 	if err != nil {
 		return err
 	}

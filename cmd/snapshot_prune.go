@@ -73,7 +73,7 @@ func (a *app) snapshotPrune(ctx context.Context, f *snapshotPruneFlags, url stri
 	}
 	show := a.startProgress(f.progress)
 	defer show.close()
-	b, err := f.bucket.open(ctx, url, false)
+	b, err := f.bucket.open(ctx, url)
 	if err != nil {
 		return err
 	}

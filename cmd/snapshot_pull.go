@@ -87,7 +87,7 @@ func (a *app) snapshotPull(ctx context.Context, f *snapshotPullFlags, url string
 	}
 	show := a.startProgress(f.progress)
 	defer show.close()
-	b, err := f.bucket.open(ctx, url, false)
+	b, err := f.bucket.open(ctx, url)
 	if err != nil {
 		return err
 	}

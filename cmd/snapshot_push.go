@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -123,10 +124,9 @@ func (a *app) snapshotPush(ctx context.Context, f *snapshotPushFlags, url string
 	}
 	show := a.startProgress(f.progress)
 	defer show.close()
-	b, err := f.bucket.open(ctx, url, !f.dryRun)
-	if f.dryRun && err != nil && op.KindOf(err) == op.NotFound {
-		return fmt.Errorf("%w, which a push would make", err)
-	}
+	at := f.bucket.options()
+	at.Create, at.Absent, at.Outside = !f.dryRun, f.dryRun, filepath.Join(f.stateDir, f.app)
+	b, err := snapshot.Open(ctx, url, at)
 	if err != nil {
 		return err
 	}

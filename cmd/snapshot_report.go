@@ -70,8 +70,9 @@ func renderSnapshotPush(w *tableWriter, r snapshots.PushResult) {
 }
 
 func renderSnapshotList(w *tableWriter, l snapshotList) {
-	if len(l.Snapshots) == 0 {
+	if len(l.Snapshots) == 0 && !w.machine() {
 		w.line("%s: no snapshot.", printable(l.Bucket))
+		return
 	}
 	var rows [][]string
 	for _, s := range l.Snapshots {
@@ -186,6 +187,9 @@ func renderPruned(w *tableWriter, p snapshot.Pruned, plan bool) {
 	w.line("\n%s of %s (%s) %s: named by no snapshot for long enough.", counted(p.Deleted, "object"), w.count(int64(p.Objects)), w.bytes(p.Freed), map[bool]string{true: "would be deleted", false: "deleted"}[plan])
 	if s := p.Remarks(); s != "" {
 		w.line("%s.", s)
+	}
+	if n := len(p.Partial); n > 0 {
+		w.line("%s of killed pushes and prunes %s.", counted(n, "half-written file"), map[bool]string{true: "would be deleted", false: "deleted"}[plan])
 	}
 	if p.Pending > 0 {
 		w.line("%s under way: what it names stays.", counted(p.Pending, "push"))

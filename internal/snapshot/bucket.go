@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"gocloud.dev/blob"
@@ -23,6 +24,8 @@ import (
 // Options say how the bucket is talked to. The zero value is fine.
 type Options struct {
 	Create   bool          // of file://: make the directory when it is not there
+	Absent   bool          // of file://: one that is not there is taken for empty; it can only be looked at
+	Outside  string        // of file://: it must not be this directory, nor lie in it
 	Parallel int           // transfers at once; 0: 4
 	Limit    int64         // bytes per second over all transfers; 0: no limit
 	Stall    time.Duration // a request without progress for so long is given up; 0: 2 minutes
@@ -57,7 +60,12 @@ func newBucket(name, dir string, b *blob.Bucket, o Options) *Bucket {
 func (b *Bucket) Name() string { return b.name }
 
 // Close ends the connection.
-func (b *Bucket) Close() error { return b.b.Close() }
+func (b *Bucket) Close() error {
+	if b.b == nil {
+		return nil
+	}
+	return b.b.Close()
+}
 
 // object is one listed object.
 type object struct {
@@ -148,7 +156,12 @@ func again(err error) bool {
 	case gcerrors.NotFound, gcerrors.PermissionDenied, gcerrors.InvalidArgument, gcerrors.Unimplemented, gcerrors.FailedPrecondition, gcerrors.AlreadyExists:
 		return false
 	}
-	return !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist)
+	for _, e := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS} {
+		if errors.Is(err, e) {
+			return false
+		}
+	}
+	return true
 }
 
 // plainly is an error without what only the makers of the store understand.
@@ -190,6 +203,8 @@ func (b *Bucket) explain(what string, tries int, err error) error {
 		e.Kind = op.NotFound
 	case code == gcerrors.PermissionDenied || errors.Is(err, fs.ErrPermission):
 		e.Kind, e.Try = op.Unreachable, "check the credentials and what they may do: to list, read, write and delete below "+b.name
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+		e.Try = "free space there, and run the same command again: what was written stays"
 	case code == gcerrors.InvalidArgument:
 		e.Try = "check the bucket's name, region and endpoint in the URL"
 	case b.dir == "":
@@ -204,6 +219,12 @@ func (b *Bucket) explain(what string, tries int, err error) error {
 
 // list calls fn with every object below a prefix.
 func (b *Bucket) list(ctx context.Context, prefix string, fn func(object)) error {
+	if b.dir != "" {
+		if err := b.listDir(ctx, prefix, fn); err != nil {
+			return b.explain("list "+b.at(prefix), 1, err)
+		}
+		return nil
+	}
 	for token := blob.FirstPageToken; len(token) > 0; {
 		var page []*blob.ListObject
 		var next []byte
@@ -293,7 +314,8 @@ func (b *Bucket) put(ctx context.Context, key string, size int64, onlyNew bool, 
 // syncDirs makes the name of a file that was written durable.
 func (b *Bucket) syncDirs(key string) error {
 	for dir := filepath.Dir(filepath.FromSlash(key)); ; dir = filepath.Dir(dir) {
-		if err := files.SyncDir(filepath.Join(b.dir, dir)); err != nil {
+		// One whose name ends in dots is none: fileblob escapes the slash behind it.
+		if err := files.SyncDir(filepath.Join(b.dir, dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		if dir == "." {

@@ -233,7 +233,7 @@ func (m *Manifest) check() error {
 	var bytes int64
 	m.AllFiles(func(_ *Task, f *File) {
 		files++
-		bytes += min(f.Size, maxFileSize)
+		bytes = min(bytes+f.Size, maxFileSize+1) // a sum that overflows would be none
 	})
 	if files > maxFiles || bytes > maxFileSize {
 		return op.Errorf(op.Corrupt, "%d files of %d bytes are more than any state has", files, bytes)

@@ -41,7 +41,8 @@ type Pruned struct {
 	Freed    int64      `json:"freed_bytes"`
 	Pending  int        `json:"pending_pushes"`
 	Dead     []string   `json:"dead_markers"`
-	Next     *time.Time `json:"next_useful"` // when a prune may delete what waits; null: nothing waits
+	Partial  []string   `json:"partial_files"` // of a directory: what a killed push or prune was writing
+	Next     *time.Time `json:"next_useful"`   // when a prune may delete what waits; null: nothing waits
 	Warnings []string   `json:"warnings"`
 
 	b      *Bucket
@@ -99,7 +100,7 @@ func (p Policy) decide(ms []*Manifest, now time.Time) []string {
 // PlanPrune looks at the bucket and decides. It changes nothing.
 func (b *Bucket) PlanPrune(ctx context.Context, policy Policy, sink op.Sink) (*Pruned, error) {
 	sink.Emit(op.Event{Type: op.Phase, Name: "look", Message: "reading manifests and listing objects"})
-	p := &Pruned{Keep: []Kept{}, Drop: []Dropped{}, Dead: []string{}, Warnings: []string{}, b: b, policy: policy, candidates: map[string]object{}}
+	p := &Pruned{Keep: []Kept{}, Drop: []Dropped{}, Dead: []string{}, Partial: []string{}, Warnings: []string{}, b: b, policy: policy, candidates: map[string]object{}}
 	now := time.Now()
 	err := b.list(ctx, "objects/", func(o object) {
 		if _, _, ok := parseObjectKey(o.key); ok {
@@ -118,6 +119,9 @@ func (b *Bucket) PlanPrune(ctx context.Context, policy Policy, sink op.Sink) (*P
 	p.Pending, p.Dead = pending, append(p.Dead, dead...)
 	ms, err := b.Manifests(ctx, "")
 	if err != nil {
+		return nil, err
+	}
+	if p.Partial, err = b.partial(ctx, now.Add(-max(policy.Grace, 2*b.o.lease))); err != nil {
 		return nil, err
 	}
 	for i, why := range policy.decide(ms, now) {
@@ -141,6 +145,39 @@ func (b *Bucket) PlanPrune(ctx context.Context, policy Policy, sink op.Sink) (*P
 	}
 	p.count(c, now)
 	return p, nil
+}
+
+// partial lists what was being written to a directory when a push or prune was
+// killed, and not since a time: fileblob writes beside the file. A store that is
+// not a directory shows no such thing.
+func (b *Bucket) partial(ctx context.Context, before time.Time) ([]string, error) {
+	out := []string{}
+	if b.dir == "" {
+		return out, nil
+	}
+	for _, dir := range []string{"objects/", snapshotsDir, pendingDir, pruningDir} {
+		err := b.list(ctx, dir, func(o object) {
+			if partialName(o.key) && o.time.Before(before) {
+				out = append(out, o.key)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// partialName says whether a key is one of ours with fileblob's ending.
+func partialName(key string) bool {
+	rest, ok := strings.CutSuffix(key, ".tmp")
+	i := strings.LastIndexByte(rest, '.')
+	if !ok || i < 0 || !hexOf(rest[i+1:], len(rest)-i-1) {
+		return false
+	}
+	_, _, object := parseObjectKey(rest[:i])
+	_, _, manifest := parseManifestKey(rest[:i])
+	return object || manifest || strings.HasPrefix(key, pendingDir) || strings.HasPrefix(key, pruningDir)
 }
 
 // ripe says since when an object is known to be unnamed long enough.
@@ -221,6 +258,9 @@ func (p *Pruned) Steps() []string {
 	if p.Deleted > 0 {
 		out = append(out, fmt.Sprintf("delete %d objects that no snapshot names, %d bytes", p.Deleted, p.Freed))
 	}
+	if len(p.Partial) > 0 {
+		out = append(out, fmt.Sprintf("delete %d files that a killed push or prune has left half-written", len(p.Partial)))
+	}
 	if p.Waiting > 0 {
 		out = append(out, fmt.Sprintf("note %d objects that no snapshot names then; a prune after %s deletes them", p.Waiting, p.Next.Format(time.RFC3339)))
 	}
@@ -265,7 +305,7 @@ func (p *Pruned) Apply(ctx context.Context, sink op.Sink) (*Pruned, error) {
 	if err := b.putSmall(ctx, condemnedKey, data, false); err != nil {
 		return nil, err
 	}
-	for _, k := range done.Dead {
+	for _, k := range slices.Concat(done.Dead, done.Partial) {
 		if err := b.remove(ctx, k); err != nil {
 			return nil, err
 		}

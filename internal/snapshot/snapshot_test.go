@@ -491,7 +491,9 @@ func TestURLs(t *testing.T) {
 			t.Errorf("%s: %q, %v", url, got, err)
 		}
 	}
-	for _, url := range []string{"", "bucket", "http://x", "file://host/x", "file:///x?create_dir=1", "s3://", "s3://u:geheim@b", "s3://b?token=geheim", "s3://geheim:%zz"} {
+	for _, url := range []string{"", "bucket", "http://x", "file://host/x", "file:///x?create_dir=1", "s3://", "s3://u:geheim@b", "s3://b?token=geheim", "s3://geheim:%zz",
+		"file:///x#1", "s3://b/p#geheim", "s3://b?region=eu;token=geheim", "s3://b?region=eu&geheim", "s3://b?sEcr3T/geheim=1", "s3://b?x=%zz",
+		"geheim:s3://b", "s3://b?endpoint=https://u:geheim@h:1", "s3://b?endpoint=u:geheim@h:1", "s3://b?endpoint=geheim"} {
 		if _, err := ParseURL(url); op.KindOf(err) != op.Usage || err == nil || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%s: %v", url, err)
 		}
@@ -555,5 +557,18 @@ func TestHostileManifests(t *testing.T) {
 		if _, err := DecodeManifest([]byte(bad)); err == nil {
 			t.Errorf("%s was believed", what)
 		}
+	}
+}
+
+// TestASumThatOverflows is more than any state has, too.
+func TestASumThatOverflows(t *testing.T) {
+	m := state{}.manifest("app")
+	m.Space = plainSpace
+	for i := range 1 << 14 {
+		st := &m.Tasks[0].Stores[0]
+		st.Files = append(st.Files, File{Path: fmt.Sprintf("rocksdb/st/%d", i), Size: maxFileSize, SHA256: strings.Repeat("0", 64)})
+	}
+	if _, err := m.encode(); op.KindOf(err) != op.Corrupt || err == nil {
+		t.Error(err)
 	}
 }

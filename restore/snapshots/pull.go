@@ -14,6 +14,7 @@ import (
 
 	"sstool/internal/applock"
 	"sstool/internal/files"
+	"sstool/internal/human"
 	"sstool/internal/lsm"
 	"sstool/internal/op"
 	"sstool/internal/snapshot"
@@ -155,6 +156,9 @@ func (p *PullPlan) choose(ms []*snapshot.Manifest) error {
 			return op.Errorf(op.NotFound, "no task that is pulled has a store %q", want).WithTry("sstool snapshot show lists the stores")
 		}
 	}
+	if len(p.Tasks) == 0 {
+		return op.Errorf(op.NotFound, "the snapshots of %s hold no store", o.ApplicationID).WithTry("sstool snapshot show lists tasks and stores")
+	}
 	slices.SortFunc(p.Tasks, func(x, y PullTask) int {
 		a, err1 := streams.ParseTaskID(x.Task)
 		b, err2 := streams.ParseTaskID(y.Task)
@@ -283,11 +287,29 @@ func (p *PullPlan) checkTarget() error {
 	var st syscall.Statfs_t
 	if syscall.Statfs(nearest(p.o.Into), &st) == nil {
 		free := int64(st.Bavail) * int64(st.Bsize)
-		if p.SpaceFree = &free; free < p.Bytes {
-			return op.Errorf(op.Precondition, "%s has %d bytes free, the snapshot takes %d", p.o.Into, free, p.Bytes).WithTry("--task picks tasks; --into another disk")
+		p.SpaceFree = &free
+		if need := p.Bytes - p.arrived(); free < need {
+			return op.Errorf(op.Precondition, "%s has %s free, the snapshot takes %s more", p.o.Into, human.Bytes(free), human.Bytes(need)).WithTry("--task picks tasks; --into another disk")
 		}
 	}
 	return nil
+}
+
+// arrived is how much of what is to be pulled, at least, an earlier run has left.
+func (p *PullPlan) arrived() (n int64) {
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		if t.State != ToPull {
+			continue
+		}
+		one := snapshot.Manifest{Tasks: []snapshot.Task{*t.task}}
+		one.AllFiles(func(_ *snapshot.Task, f *snapshot.File) {
+			if i, err := os.Lstat(filepath.Join(p.build(t), filepath.FromSlash(f.Path))); err == nil && i.Mode().IsRegular() && i.Size() == f.Size {
+				n += f.Size
+			}
+		})
+	}
+	return n
 }
 
 // nearest is path or the nearest directory above it that exists.
@@ -406,17 +428,20 @@ func Prepare(root string, of *snapshot.Manifest, t *snapshot.Task) ([]snapshot.T
 		wanted[path] = true
 		out = append(out, snapshot.Target{Manifest: m, File: f, Path: path})
 	})
-	for _, dir := range dirs {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, err
+	// First of all: a link that stands there would lead out of the tree.
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
 		}
-	}
-	return out, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || wanted[path] {
+		if err != nil || d.IsDir() || wanted[path] && d.Type().IsRegular() {
 			return err
 		}
 		return os.Remove(path)
 	})
+	for _, dir := range dirs {
+		err = errors.Join(err, os.MkdirAll(dir, 0o755))
+	}
+	return out, err
 }
 
 // place looks at a task that has arrived as a whole, makes it durable and

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -113,7 +115,9 @@ func DryRun(ctx context.Context, b *snapshot.Bucket, o PushOptions, sink op.Sink
 func push(ctx context.Context, b *snapshot.Bucket, o PushOptions, sink op.Sink, dry bool) (*PushResult, error) {
 	start := time.Now()
 	app := filepath.Join(o.StateDir, o.ApplicationID)
-	if i, err := os.Stat(app); err != nil || !i.IsDir() {
+	if i, err := os.Stat(app); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, cannotRead(err)
+	} else if err != nil || !i.IsDir() {
 		return nil, op.Errorf(op.NotFound, "there is no directory %s", app).WithTry("--state-dir is the application's state.dir, with a directory %s in it", o.ApplicationID)
 	}
 	// A plan writes nothing, not even the lock's file.

@@ -3,6 +3,7 @@ package snapshots
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,9 @@ import (
 	"sstool/internal/snapshot"
 	"sstool/internal/streams"
 )
+
+// emptyHash is the hash of nothing.
+const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 // world is a real state directory and an empty bucket.
 type world struct {
@@ -267,6 +271,88 @@ func TestAStoppedPullGoesOn(t *testing.T) {
 		t.Log("nothing of the first run was left to take") // it may have been stopped before its first file
 	}
 	sameFiles(t, filepath.Join(w.state, w.app), filepath.Join(into, w.app))
+}
+
+// TestWhatHasArrivedNeedsNoSpace: a disk that has room for a pull has room for
+// its second half.
+func TestWhatHasArrivedNeedsNoSpace(t *testing.T) {
+	const huge = 1 << 41
+	b, err := snapshot.Open(t.Context(), "file://"+t.TempDir(), snapshot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	into := t.TempDir()
+	m := &snapshot.Manifest{ID: snapshot.NewID(time.Now()), ApplicationID: "app", Created: time.Now(), Tasks: []snapshot.Task{{Name: "0_0",
+		Stores: []snapshot.Store{{Name: "st", Files: []snapshot.File{{Path: "rocksdb/st/1.sst", SHA256: emptyHash}}}}}}}
+	f := &m.Tasks[0].Stores[0].Files[0]
+	if _, err := b.Push(t.Context(), m, func(*snapshot.Task, *snapshot.File) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("")), nil
+	}, snapshot.PushOptions{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	f.Size = huge
+	p := &PullPlan{o: PullOptions{Into: into, ApplicationID: "app"}}
+	if err := p.choose([]*snapshot.Manifest{m}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.checkTarget(); op.KindOf(err) != op.Precondition {
+		t.Fatalf("a disk that is too small: %v", err)
+	}
+	at := filepath.Join(p.build(&p.Tasks[0]), "rocksdb/st")
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(at, "1.sst"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(at, "1.sst"), huge); err != nil {
+		t.Skip(err) // sparse files take no space
+	}
+	if err := p.checkTarget(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLinksDoNotLeadOut: what stands where a pull writes is replaced, not
+// followed.
+func TestLinksDoNotLeadOut(t *testing.T) {
+	w := newWorld(t, "4.0.2-papi-alos")
+	if _, err := w.push(t, PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	into, out := t.TempDir(), t.TempDir()
+	p, err := PlanPull(t.Context(), w.b, PullOptions{Into: into, ApplicationID: w.app}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := p.build(&p.Tasks[0])
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"rocksdb", streams.CheckpointFile} {
+		if err := os.Symlink(filepath.Join(out, name), filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(out, "rocksdb"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Apply(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	sameFiles(t, filepath.Join(w.state, w.app), filepath.Join(into, w.app))
+	if left, _ := os.ReadDir(filepath.Join(out, "rocksdb")); len(left) > 0 {
+		t.Errorf("written outside: %v", left)
+	}
+}
+
+// TestNothingToPull is said, not done.
+func TestNothingToPull(t *testing.T) {
+	p := &PullPlan{o: PullOptions{ApplicationID: "app", Tasks: []string{"0_0"}}}
+	if err := p.choose([]*snapshot.Manifest{{Tasks: []snapshot.Task{{Name: "0_0"}}}}); op.KindOf(err) != op.NotFound || err == nil {
+		t.Error(err)
+	}
 }
 
 // TestTasksComeFromTheNewestThatHoldsThem: hosts push different tasks.
