@@ -15,8 +15,8 @@ import (
 	"sstool/restore/snapshots"
 )
 
-const snapshotPushLong = `Pushes the tasks of a stopped application: every store of them with all its
-families, its offsets and positions. Only files that are not there yet are
+const snapshotPushLong = `Pushes the tasks of a stopped application, or of a standby while it runs: every
+store of them with all its families, its offsets and positions. Only files that are not there yet are
 uploaded; the report says how much was new, and why: rows that were flushed, or
 files that compaction wrote anew. The manifest is written last: a push that is
 stopped leaves every earlier snapshot whole, and the next one goes on from there.
@@ -25,6 +25,11 @@ The application's lock is held meanwhile, so that it does not start. A store of 
 exactly-once application that was not closed cleanly is refused. With a cluster
 the snapshot notes its id and those of the changelogs: a restore can then tell a
 changelog that was created anew.
+
+While sstool restore --follow keeps the directory, it is asked for a checkpoint:
+hard links of what its stores hold, which are pushed while it goes on, and removed
+afterwards. It says what cluster and topics they are of. With --dry-run it is not
+asked: the plan is of what it has flushed.
 
 With --recipient content is encrypted before it leaves the machine (age). The
 manifest is not: names, sizes, offsets and hashes of content can be read.`
@@ -48,7 +53,7 @@ func newSnapshotPush(a *app) *cobra.Command {
 	var f snapshotPushFlags
 	cmd := &cobra.Command{
 		Use:   "push URL",
-		Short: "push the tasks of a stopped application",
+		Short: "push the tasks of a stopped application, or of a running standby",
 		Long:  snapshotPushLong,
 		Example: `  sstool snapshot push file:///backup/streams --state-dir /var/lib/kafka-streams --application-id orders
   sstool snapshot push s3://backups/streams?region=eu-central-1 --state-dir /var/lib/kafka-streams --application-id orders --bootstrap-server localhost:9092 --limit 100MB
@@ -56,7 +61,7 @@ func newSnapshotPush(a *app) *cobra.Command {
 		Annotations: exits([]exit{
 			{0, "ok"}, {1, "failed"}, {2, "wrong flags or URL"}, {10, "no such directory, task or bucket"}, {11, "the application runs"},
 			{12, "a file of a store is corrupt"}, {13, "the store or Kafka is unreachable, or access denied"},
-			{14, "not closed cleanly, or changed meanwhile"}, {130, "interrupted; earlier snapshots are whole"},
+			{14, "not closed cleanly, or changed meanwhile; the standby has nothing to give yet"}, {130, "interrupted; earlier snapshots are whole"},
 		}),
 		Args: bucketArg,
 	}

@@ -62,9 +62,15 @@ func renderSnapshotPush(w *tableWriter, r snapshots.PushResult) {
 	if r.Space != "plain" {
 		w.line("Content is encrypted (%s).", r.Space)
 	}
+	if r.Snapshot == "" && r.Follower {
+		w.line("A follower keeps %s: a push asks it for a checkpoint. This is what it has flushed.", printable(r.StateDir))
+	}
 	if r.Snapshot == "" {
 		w.line("Nothing was changed.")
 	} else {
+		if r.Follower {
+			w.line("It is a checkpoint that the follower of %s has made.", printable(r.StateDir))
+		}
 		w.line("Snapshot %s in %s.", r.Snapshot, humanSeconds(r.Seconds))
 	}
 }

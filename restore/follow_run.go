@@ -47,6 +47,7 @@ func (p *FollowPlan) Run(ctx context.Context, sink op.Sink) (*FollowResult, erro
 	}
 	defer lock.Release()
 	f := &follower{plan: p, opts: o, sink: sink, began: time.Now()}
+	defer f.serve(ctx)()
 	if err := f.prepare(ctx); err != nil {
 		return nil, err
 	}

@@ -224,18 +224,26 @@ func cloneTree(src, dst string) error {
 	})
 }
 
+// copyFile copies a file with its time, which tells how old a store is.
 func copyFile(from, to string) error {
-	in, err := os.Open(from)
+	in, _, err := op.OpenFile(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
 	out, err := os.Create(to)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	if err := errors.Join(err, out.Close()); err != nil {
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = os.Chtimes(to, info.ModTime(), info.ModTime())
+	}
+	if err != nil {
 		return fmt.Errorf("copy %s: %w", from, err)
 	}
 	return nil

@@ -142,6 +142,15 @@ func (s *segmentedStore) flush() error {
 	return nil
 }
 
+func (s *segmentedStore) checkpoint(from, to string) error {
+	for _, x := range s.open {
+		if err := checkpointDB(x.db, from, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *segmentedStore) stall() (int64, error) {
 	n := s.stalled
 	for _, x := range s.open {

@@ -65,6 +65,8 @@ type batchStore interface {
 	// expired is the number of records that no live segment holds any more.
 	expired() int64
 	databases() []string
+	// checkpoint makes a copy of each database below to, as it lies below from.
+	checkpoint(from, to string) error
 }
 
 // replayStreams replays one unit as a Kafka Streams restore does: one thread,
@@ -243,11 +245,12 @@ func (p *plainStore) apply(recs []batchRecord, c *Counts) error {
 	return p.db.Write(p.batch)
 }
 
-func (p *plainStore) flush() error          { return p.db.Flush() }
-func (p *plainStore) stall() (int64, error) { d, err := p.db.StallTime(); return int64(d), err }
-func (p *plainStore) expired() int64        { return 0 }
-func (p *plainStore) databases() []string   { return []string{p.dir} }
-func (p *plainStore) close() error          { p.batch.Close(); return p.db.Close() }
+func (p *plainStore) flush() error                     { return p.db.Flush() }
+func (p *plainStore) stall() (int64, error)            { d, err := p.db.StallTime(); return int64(d), err }
+func (p *plainStore) expired() int64                   { return 0 }
+func (p *plainStore) databases() []string              { return []string{p.dir} }
+func (p *plainStore) checkpoint(from, to string) error { return checkpointDB(p.db, from, to) }
+func (p *plainStore) close() error                     { p.batch.Close(); return p.db.Close() }
 
 // memoryStore stands for stores that keep nothing on disk: the replay is
 // fetched and decoded, and that is its time.
@@ -258,6 +261,7 @@ func (*memoryStore) flush() error                       { return nil }
 func (*memoryStore) stall() (int64, error)              { return 0, nil }
 func (*memoryStore) expired() int64                     { return 0 }
 func (*memoryStore) databases() []string                { return nil }
+func (*memoryStore) checkpoint(_, _ string) error       { return nil }
 func (*memoryStore) close() error                       { return nil }
 
 func recordError(err error, r *batchRecord) error {

@@ -51,11 +51,12 @@ func (v *versionedStore) apply(recs []batchRecord, c *Counts) error {
 	return err
 }
 
-func (v *versionedStore) flush() error          { return v.db.Flush() }
-func (v *versionedStore) stall() (int64, error) { d, err := v.db.StallTime(); return int64(d), err }
-func (v *versionedStore) expired() int64        { return v.dropped }
-func (v *versionedStore) databases() []string   { return []string{v.dir} }
-func (v *versionedStore) close() error          { v.backend.batch.Close(); return v.db.Close() }
+func (v *versionedStore) flush() error                     { return v.db.Flush() }
+func (v *versionedStore) stall() (int64, error)            { d, err := v.db.StallTime(); return int64(d), err }
+func (v *versionedStore) expired() int64                   { return v.dropped }
+func (v *versionedStore) databases() []string              { return []string{v.dir} }
+func (v *versionedStore) checkpoint(from, to string) error { return checkpointDB(v.db, from, to) }
+func (v *versionedStore) close() error                     { v.backend.batch.Close(); return v.db.Close() }
 
 // versionedSpan is one routed block: where it begins and how new its newest
 // record is.

@@ -344,3 +344,37 @@ func rss(t *testing.T) int64 {
 	must(t, err)
 	return n * int64(os.Getpagesize())
 }
+
+// A checkpoint holds what was written, flushed or not, and nothing that came
+// later; SST files are the same files.
+func TestCheckpoint(t *testing.T) {
+	db := create(t, Options{Families: []string{DefaultFamily, "keyValueWithTimestamp"}})
+	b := db.Batch()
+	defer b.Close()
+	write := func(key string) {
+		t.Helper()
+		b.Put(1, []byte(key), []byte("v"))
+		must(t, db.Write(b))
+	}
+	write("a")
+	must(t, db.Flush())
+	write("b")
+	dir := filepath.Join(filepath.Dir(db.Dir()), "copy")
+	must(t, db.Checkpoint(dir))
+	write("c")
+	must(t, db.Flush())
+	must(t, db.CompactRange())
+	if err := db.Checkpoint(dir); err == nil {
+		t.Error("into a directory that is there")
+	}
+	copied, err := Open(dir, Options{Families: []string{DefaultFamily, "keyValueWithTimestamp"}})
+	must(t, err)
+	defer copied.Close()
+	if got := rowsOf(t, copied, 1); !reflect.DeepEqual(got, map[string]string{"a": "v", "b": "v"}) {
+		t.Errorf("%v", got)
+	}
+	must(t, db.Close())
+	if err := db.Checkpoint(dir + "2"); err == nil {
+		t.Error("of a closed store")
+	}
+}

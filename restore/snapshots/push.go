@@ -16,12 +16,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"sstool/internal/applock"
-	"sstool/internal/files"
 	"sstool/internal/op"
 	"sstool/internal/snapshot"
 	"sstool/internal/spec"
-	"sstool/internal/streams"
 )
 
 // PushOptions say what is pushed.
@@ -40,6 +37,8 @@ type PushOptions struct {
 	Cluster       *Cluster // nil: no cluster was asked
 	Seal          snapshot.Seal
 	Rewrite       bool // upload what is there too
+
+	followed map[string]bool // "task/store": a follower made its checkpoint
 }
 
 // Cluster is what a snapshot notes about the changelogs' cluster, so that a
@@ -48,6 +47,8 @@ type Cluster struct {
 	ID string
 	// TopicID is the id of a topic, "" when there is no such topic.
 	TopicID func(ctx context.Context, topic string) (string, error)
+
+	follower bool // it knows only what it follows
 }
 
 // PushResult says what was pushed, or with DryRun what would be.
@@ -56,6 +57,7 @@ type PushResult struct {
 	Snapshot      string     `json:"snapshot"` // "" in a dry run
 	ApplicationID string     `json:"application_id"`
 	StateDir      string     `json:"state_dir"`
+	Follower      bool       `json:"follower"` // which keeps the directory, and made a checkpoint
 	Space         string     `json:"space"`
 	Tasks         []PushTask `json:"tasks"`
 	Total         Share      `json:"total"`
@@ -120,21 +122,14 @@ func push(ctx context.Context, b *snapshot.Bucket, o PushOptions, sink op.Sink, 
 	} else if err != nil || !i.IsDir() {
 		return nil, op.Errorf(op.NotFound, "there is no directory %s", app).WithTry("--state-dir is the application's state.dir, with a directory %s in it", o.ApplicationID)
 	}
-	// A plan writes nothing, not even the lock's file.
-	if !o.Checkpoint && (!dry || files.Exists(filepath.Join(app, streams.LockFile))) {
-		lock, err := applock.Hold(app)
-		if err != nil {
-			return nil, err
-		}
-		defer lock.Release()
-	}
 	res := &PushResult{Bucket: b.Name(), ApplicationID: o.ApplicationID, StateDir: o.StateDir, Tasks: []PushTask{}, Warnings: []string{}}
-	sink.Emit(op.Event{Type: op.Phase, Name: "read", Message: "looking at the stores"})
-	m, levels, err := manifestOf(ctx, app, &o, sink, res)
+	app, release, err := hold(ctx, app, &o, sink, res, dry)
 	if err != nil {
 		return nil, err
 	}
-	if err := hashAll(ctx, app, m, sink); err != nil {
+	defer release()
+	m, levels, err := hashed(ctx, app, &o, sink, res)
+	if err != nil {
 		return nil, err
 	}
 	before, err := previous(ctx, b, m)
@@ -159,6 +154,26 @@ func push(ctx context.Context, b *snapshot.Bucket, o PushOptions, sink op.Sink, 
 	res.tally(m, before, levels, done)
 	res.Seconds = time.Since(start).Seconds()
 	return res, nil
+}
+
+// hashed reads the directory into a manifest. What a follower keeps changes while
+// a plan looks at it: then it looks again.
+func hashed(ctx context.Context, app string, o *PushOptions, sink op.Sink, res *PushResult) (*snapshot.Manifest, map[string]int, error) {
+	for try := 1; ; try++ {
+		res.Warnings = []string{}
+		sink.Emit(op.Event{Type: op.Phase, Name: "read", Message: "looking at the stores"})
+		m, levels, err := manifestOf(ctx, app, o, sink, res)
+		if err == nil {
+			err = hashAll(ctx, app, m, sink)
+		}
+		if err == nil || ctx.Err() != nil || !res.Follower || o.Checkpoint {
+			return m, levels, err
+		}
+		if try == 3 {
+			return nil, nil, op.Errorf(op.Precondition, "the follower of %s changes files faster than they can be looked at: %w", app, err).
+				WithTry("without --dry-run the follower is asked for a checkpoint, whose files stay")
+		}
+	}
 }
 
 // manifestOf reads the directory into a manifest without hashes.
@@ -198,7 +213,11 @@ func manifestOf(ctx context.Context, app string, o *PushOptions, sink op.Sink, r
 					if id, err = o.Cluster.TopicID(ctx, at.Topic); err != nil {
 						return nil, nil, err
 					}
-					if ids[at.Topic] = id; id == "" {
+					switch ids[at.Topic] = id; {
+					case id != "":
+					case o.Cluster.follower:
+						warn("%s is not followed, and no cluster was asked: a restore uses its store only with --accept-unpinned", at.Topic)
+					default:
 						warn("the cluster has no topic %s: no restore can complete this snapshot", at.Topic)
 					}
 				}

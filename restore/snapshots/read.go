@@ -40,7 +40,6 @@ func (r *reader) tasks() error {
 	if err != nil {
 		return cannotRead(err)
 	}
-	found := map[string]bool{}
 	var ids []streams.TaskID
 	global := false
 	for _, name := range names {
@@ -52,14 +51,10 @@ func (r *reader) tasks() error {
 			ids = append(ids, id)
 		default:
 			r.warn("%s is no task directory and is left out", filepath.Join(r.app, name))
-			continue
 		}
-		found[name] = true
 	}
-	for _, want := range r.o.Tasks {
-		if !found[want] {
-			return op.Errorf(op.NotFound, "%s has no task %s", r.app, want).WithTry("sstool inspect %s lists the tasks", r.app)
-		}
+	if err := checkTasks(r.app, names, r.o.Tasks); err != nil {
+		return err
 	}
 	slices.SortFunc(ids, streams.TaskID.Compare)
 	var order []string
@@ -83,6 +78,16 @@ func (r *reader) tasks() error {
 	}
 	if len(r.m.Tasks) == 0 {
 		return op.Errorf(op.NotFound, "%s has no task with a store", r.app)
+	}
+	return nil
+}
+
+// checkTasks refuses tasks that are not there.
+func checkTasks(app string, there, wanted []string) error {
+	for _, want := range wanted {
+		if _, err := streams.ParseTaskID(want); err != nil && want != streams.GlobalDir || !slices.Contains(there, want) {
+			return op.Errorf(op.NotFound, "%s has no task %s", app, want).WithTry("sstool inspect %s lists the tasks", app)
+		}
 	}
 	return nil
 }
@@ -161,6 +166,9 @@ func (r *reader) closedCleanly(t *snapshot.Task, checkpointed time.Time, databas
 		s := &t.Stores[i]
 		offsets += len(s.Offsets)
 		late := func(l *lsm.Live) bool { return l.FlushedAfter(checkpointed) }
+		if r.o.followed[t.Name+"/"+s.Name] {
+			continue // a follower's .checkpoint has another time
+		}
 		if !checkpointed.IsZero() && slices.ContainsFunc(databases[s.Name], late) {
 			written = s.Name
 		}
