@@ -270,7 +270,7 @@ func knowStreamsGroups(k *kafkatest.Cluster, group *kmsg.StreamsGroupDescribeRes
 func TestUnstableOffsets(t *testing.T) {
 	t.Parallel()
 	k := startCluster(t, kafkatest.Options{})
-	c, err := Open(t.Context(), Config{Bootstrap: k.Addrs(), Properties: Properties{"default.api.timeout.ms": "1500"}})
+	c, err := Open(t.Context(), Config{Bootstrap: k.Addrs(), Properties: Properties{"default.api.timeout.ms": "8000"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func TestUnstableOffsets(t *testing.T) {
 	start := time.Now()
 	_, err = c.CommittedOffsets(t.Context(), "g", "t")
 	optest.WantKind(t, err, op.Unreachable, `group "g"`, "UNSTABLE_OFFSET_COMMIT", "transaction")
-	if d := time.Since(start); d > 4*time.Second {
+	if d := time.Since(start); d > time.Minute {
 		t.Errorf("took %s", d)
 	}
 }
@@ -318,8 +318,8 @@ func TestDenied(t *testing.T) {
 	produce(t, k, "t", numbered(0, 10)...)
 	ctx := t.Context()
 	as := func(user, pass string) *Client {
-		c, err := Open(ctx, Config{Bootstrap: k.Addrs(), Properties: Properties{"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN",
-			"sasl.jaas.config": `x.PlainLoginModule required username="` + user + `" password="` + pass + `";`}})
+		c, err := Open(ctx, Config{Bootstrap: k.Addrs(), Properties: Properties{"default.api.timeout.ms": "3600000", // a denial is not asked again
+			"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": `x.PlainLoginModule required username="` + user + `" password="` + pass + `";`}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,7 +328,7 @@ func TestDenied(t *testing.T) {
 	}
 	bob, eve := as("bob", "b"), as("eve", "e")
 	read := func(c *Client) error {
-		r, err := c.OpenPartition(ctx, ReadOptions{Topic: "t", To: 10, StallTimeout: 5 * time.Second})
+		r, err := c.OpenPartition(ctx, ReadOptions{Topic: "t", To: 10, StallTimeout: time.Hour})
 		if err != nil {
 			return err
 		}
@@ -358,7 +358,7 @@ func TestDenied(t *testing.T) {
 				user = "User:eve"
 			}
 			optest.WantKind(t, err, op.Unreachable, x.want, "access denied", "kafka-acls.sh", user)
-			if d := time.Since(start); d > 3*time.Second {
+			if d := time.Since(start); d > time.Minute {
 				t.Errorf("took %s", d)
 			}
 		})

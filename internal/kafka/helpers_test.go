@@ -79,7 +79,7 @@ func readAll(t testing.TB, c *Client, o ReadOptions) ([]got, BlockStats, []ReadE
 			prev(e)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	r, err := c.OpenPartition(ctx, o)
 	if err != nil {

@@ -231,7 +231,7 @@ func TestLineRefusesForeignResponses(t *testing.T) {
 			_, _ = peer.Write(answer)
 			peer.Close()
 		}()
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		resp, _, err := l.fetch(ctx, kmsg.NewPtrFetchRequest(), nil)
 		if err == nil || ctx.Err() != nil {
 			t.Errorf("%s: %v, %v", name, resp, err)

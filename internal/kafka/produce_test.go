@@ -121,6 +121,25 @@ func TestProducer(t *testing.T) {
 	}
 }
 
+// holdUntilFull keeps the first request until the buffer is full: without it
+// a fast broker may confirm records as fast as they are sent.
+func holdUntilFull(p *Producer) func(int32) error {
+	return func(n int32) error {
+		if n > 1 {
+			return nil
+		}
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			p.mu.Lock()
+			full := p.full
+			p.mu.Unlock()
+			if full {
+				break
+			}
+		}
+		return nil
+	}
+}
+
 // Memory stays within the buffer, whatever the number of partitions.
 func TestProducerBuffer(t *testing.T) {
 	k := startCluster(t, kafkatest.Options{})
@@ -128,6 +147,7 @@ func TestProducerBuffer(t *testing.T) {
 	topic(t, k, "t", 200)
 	const limit = 2 << 20
 	p := producer(t, c, ProducerOptions{Topic: "t", BufferBytes: limit})
+	k.AtProduce(holdUntilFull(p))
 	most := int64(0)
 	value := make([]byte, 1000)
 	for i := range 20_000 {
@@ -256,15 +276,36 @@ func TestProducerLeaderMoves(t *testing.T) {
 	wantRecords(t, c, "t", want)
 }
 
-// Several goroutines send at once, with a buffer that is always full.
+// Several goroutines send at once, with a buffer that is full: they wait until
+// a quarter of it is free, so that requests carry many records each.
 func TestProducerConcurrent(t *testing.T) {
 	k := startCluster(t, kafkatest.Options{Brokers: 2})
 	c := open(t, k)
 	topic(t, k, "t", 4)
 	const n = 30_000
-	requests := atomic.Int32{}
-	k.AtProduce(func(int32) error { requests.Add(1); return nil })
-	p := producer(t, c, ProducerOptions{Topic: "t", BufferBytes: 400_000})
+	const limit = 400_000
+	type look struct {
+		full       bool
+		held, sent int64
+	}
+	var p *Producer
+	var last look
+	waits := 0
+	p = producer(t, c, ProducerOptions{Topic: "t", BufferBytes: limit, OnAck: func(int32, int64, int64) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		now := look{full: p.full, held: p.held}
+		for i := range p.lanes {
+			now.sent += p.lanes[i].sent
+		}
+		if last.full && last.held > limit-limit/4+2*recordOverhead { // more than the record of the last look fills
+			if waits++; now.sent != last.sent || !now.full {
+				t.Errorf("%d records were taken over by a full buffer of %d bytes", now.sent-last.sent, last.held)
+			}
+		}
+		last = now
+	}})
+	k.AtProduce(holdUntilFull(p))
 	var wg sync.WaitGroup
 	for part := range int32(4) {
 		wg.Go(func() {
@@ -287,7 +328,7 @@ func TestProducerConcurrent(t *testing.T) {
 		}
 	}
 	wantRecords(t, c, "t", want)
-	if r := requests.Load(); r > 4*n/10 { // how many it takes depends on who is faster: ten records each are asked
-		t.Errorf("%d requests for %d records", r, 4*n)
+	if waits == 0 {
+		t.Error("the buffer was never full")
 	}
 }

@@ -50,7 +50,7 @@ func TestRealWrongSecurity(t *testing.T) {
 			if op.KindOf(err) != op.Unreachable || !strings.Contains(tries, x.try) || strings.Count(err.Error(), addr) != 1 {
 				t.Errorf("%v\ntry: %s", err, tries)
 			}
-			if d := time.Since(start); d > 6*time.Second {
+			if d := time.Since(start); d > time.Minute {
 				t.Errorf("took %s", d)
 			}
 			t.Logf("%s: %v\ntry: %s", time.Since(start).Round(time.Millisecond), err, tries)

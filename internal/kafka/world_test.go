@@ -108,7 +108,7 @@ func consume(t *testing.T, bootstrap, topic string, end int64, committed bool) (
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	for last := int64(-1); last < end-1; {
 		fs := cl.PollFetches(ctx)
@@ -213,7 +213,7 @@ func realOpenTransaction(t *testing.T, b *worldtest.Broker, c *kafka.Client) {
 	if err != nil || len(open) != 1 || open[0].TransactionalID != "never-ends" || open[0].StartOffset != 0 || open[0].Age(time.Now()) > time.Minute || open[0].Timeout != time.Minute {
 		t.Fatal(open, err)
 	}
-	_, err = read(ctx, c, kafka.ReadOptions{Topic: topic, To: 1, ReadCommitted: true, StallTimeout: 2 * time.Second})
+	_, err = read(ctx, c, kafka.ReadOptions{Topic: topic, To: 1, ReadCommitted: true, StallTimeout: 8 * time.Second})
 	var held *kafka.OpenTransactionError
 	if !errors.As(err, &held) || held.Gap() != 1 || len(held.Transactions) != 1 {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func realOpenTransaction(t *testing.T, b *worldtest.Broker, c *kafka.Client) {
 
 // realRestart hangs, kills and restarts the broker under a reader.
 func realRestart(t *testing.T, b *worldtest.Broker, c *kafka.Client) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	const topic = "codec-lz4"
 	o, err := c.Offsets(ctx, topic, nil)
@@ -274,7 +274,7 @@ func realRestart(t *testing.T, b *worldtest.Broker, c *kafka.Client) {
 	if err != nil || n != o[0].End {
 		t.Fatalf("%d records of %d, %v", n, o[0].End, err)
 	}
-	_, err = drain(open(4*time.Second), 1, func() {
+	_, err = drain(open(8*time.Second), 1, func() {
 		if err := b.Pause(); err != nil {
 			t.Fatal(err)
 		}
@@ -294,7 +294,7 @@ func realRestart(t *testing.T, b *worldtest.Broker, c *kafka.Client) {
 
 // realGroups asks for groups of all three protocols.
 func realGroups(t *testing.T, b *worldtest.Broker, c *kafka.Client) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	const topic = "codec-none"
 	for _, kind := range []string{"classic", "consumer"} {

@@ -91,7 +91,7 @@ func TestGroupOffsets(t *testing.T) {
 func TestGroupOffsetsUnstable(t *testing.T) {
 	t.Parallel()
 	k := startCluster(t, kafkatest.Options{})
-	c, err := Open(t.Context(), Config{Bootstrap: k.Addrs(), Properties: Properties{"default.api.timeout.ms": "1000"}})
+	c, err := Open(t.Context(), Config{Bootstrap: k.Addrs(), Properties: Properties{"default.api.timeout.ms": "8000"}})
 	if err != nil {
 		t.Fatal(err)
 	}
