@@ -50,7 +50,7 @@ func Start(t *testing.T) (endpoint, dir string) {
 		_ = cmd.Wait()
 	})
 	endpoint = "http://" + addr
-	for range 200 {
+	for range 1200 { // a minute
 		if r, err := http.Get(endpoint + "/health"); err == nil {
 			r.Body.Close()
 			t.Setenv("AWS_ACCESS_KEY_ID", "sstool")
