@@ -179,7 +179,7 @@ func followModel(t *testing.T, guarantee Guarantee) {
 				if err == nil && now[at] == off {
 					break
 				}
-				if try > 300 {
+				if try > 1800 {
 					t.Fatalf("%s: the checkpoint has %d, want %d (%v)", at, now[at], off, err)
 				}
 				time.Sleep(100 * time.Millisecond)

@@ -66,7 +66,7 @@ func (w *world) follow(t testing.TB, o FollowOptions) *following {
 // await waits until the follower stands as asked.
 func (f *following) await(ok func(FollowStatus) bool) FollowStatus {
 	f.t.Helper()
-	for range 1200 {
+	for range 4800 {
 		s, follows := f.plan.Status()
 		if follows && ok(s) {
 			return s
@@ -360,7 +360,7 @@ func TestFollowOutage(t *testing.T) {
 	away.Store(true)
 	w.FailFetches(away.Load)
 	f.await(func(s FollowStatus) bool { return s.Partitions[0].State == "no answer" })
-	for range 200 {
+	for range 1200 {
 		if strings.Contains(f.events.warnings(), "cannot be read and are tried again") {
 			break
 		}

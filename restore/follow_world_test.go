@@ -70,8 +70,9 @@ func followHandOver(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p w
 	must("stop the broker", b.Stop())
 	time.Sleep(3 * time.Second)
 	must("start the broker", b.Start(ctx))
+	before := fmt.Sprint(checkpoints(t, standby))
 	must("feed", h.Feed(ctx, live, input(600, 300)))
-	f.moves() // it applies what comes
+	f.moves(before) // it applies what comes
 	f.terminate()
 	left := checkpoints(t, standby)
 	must("feed", h.Feed(ctx, live, input(900, 100)))
@@ -217,7 +218,7 @@ func startFollower(ctx context.Context, t *testing.T, b *worldtest.Broker, app w
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	for range 600 {
+	for range 1200 {
 		if _, err := os.Stat(file + ".follows"); err == nil {
 			return &realFollower{t, app, cmd}
 		}
@@ -227,11 +228,10 @@ func startFollower(ctx context.Context, t *testing.T, b *worldtest.Broker, app w
 	return nil
 }
 
-// moves waits until offsets on disk have moved.
-func (f *realFollower) moves() {
+// moves waits until offsets on disk are others than before.
+func (f *realFollower) moves(before string) {
 	f.t.Helper()
-	before := fmt.Sprint(checkpoints(f.t, f.app))
-	for range 600 {
+	for range 1200 {
 		if fmt.Sprint(checkpoints(f.t, f.app)) != before {
 			return
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,10 +45,14 @@ func newWorld(t testing.TB, o kafkatest.Options) *world {
 	return &world{k, c}
 }
 
-// memDir is a temporary directory in memory where there is one: RocksDB syncs
-// a lot, and no test here is about that.
+// memDir is a temporary directory in memory where there is enough: RocksDB
+// syncs a lot, and no test here is about that. Containers often have little.
 func memDir(t testing.TB) string {
 	t.Helper()
+	var st syscall.Statfs_t
+	if syscall.Statfs("/dev/shm", &st) != nil || uint64(st.Bavail)*uint64(st.Bsize) < 1<<30 {
+		return t.TempDir()
+	}
 	dir, err := os.MkdirTemp("/dev/shm", "sstool-test-")
 	if err != nil {
 		return t.TempDir()
@@ -108,7 +113,7 @@ func (e *events) warnings() string {
 // options are those of most tests: one at-least-once store of sub-topology 0.
 func options(into string, stores ...streams.Store) Options {
 	o := Options{ApplicationID: app, Guarantee: AtLeastOnce, Target: streams.Version{Major: 4, Minor: 2}, Into: into, ToOffset: -1,
-		StallTimeout: 20 * time.Second, Threads: 2}
+		StallTimeout: time.Minute, Threads: 2}
 	for _, s := range stores {
 		o.Stores = append(o.Stores, request(s))
 		if s.Headers {

@@ -58,7 +58,7 @@ func TestNoLeaks(t *testing.T) {
 		round()
 	}
 	var g, f int
-	for range 50 { // what is closing takes a moment
+	for range 600 { // what is closing takes a moment
 		if g, f = runtime.NumGoroutine(), files(); g <= goroutines+kept && f <= open+kept {
 			return
 		}

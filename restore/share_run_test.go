@@ -34,7 +34,7 @@ func shareWorld(t *testing.T, partitions int32) *world {
 
 // worker runs a worker of a host in a directory, with a connection of its own.
 func (w *world) worker(ctx context.Context, host, into string, sink op.Sink) (*Result, error) {
-	c, err := kafka.Open(ctx, kafka.Config{Bootstrap: w.Addrs(), Properties: kafka.Properties{"session.timeout.ms": "6000", "heartbeat.interval.ms": "100"}})
+	c, err := kafka.Open(ctx, kafka.Config{Bootstrap: w.Addrs(), Properties: kafka.Properties{"session.timeout.ms": "60000", "heartbeat.interval.ms": "100"}})
 	if err != nil {
 		return nil, err
 	}

@@ -231,13 +231,14 @@ func TestScratchCopies(t *testing.T) {
 
 // An open transaction beyond --to-offset does not matter.
 func TestScratchCopyBelowOpenTransaction(t *testing.T) {
+	t.Parallel()
 	k := newWorld(t, kafkatest.Options{})
 	topic := k.changelog(t, "s", 1, numbered(0, 0, 20, 100))
 	if _, err := k.Begin(t.Context(), topic, numbered(0, 20, 5, 100)...); err != nil {
 		t.Fatal(err)
 	}
 	o := options(memDir(t), kv("s"))
-	o.Isolation, o.ToOffset, o.StallTimeout = "read_committed", 15, 2*time.Second
+	o.Isolation, o.ToOffset, o.StallTimeout = "read_committed", 15, 8*time.Second
 	p, err := MakePlan(t.Context(), k.client, o)
 	if err != nil || len(p.Warnings) != 0 {
 		t.Fatal(p.Warnings, err)
@@ -494,7 +495,7 @@ func TestGlobalUnderExactlyOnce(t *testing.T) {
 	}
 	for _, p := range profiles {
 		o := options(memDir(t), s)
-		o.Guarantee, o.Profile, o.StallTimeout = ExactlyOnce, p, 3*time.Second
+		o.Guarantee, o.Profile, o.StallTimeout = ExactlyOnce, p, time.Minute
 		res := k.mustRestore(t, o)
 		if got := dump(t, appDir(o.Into, app)); res.Total.Records != 20 || !slices.Contains(got, "global/.checkpoint "+topic+"-0 20") {
 			t.Errorf("%s: %+v, %v", p, res.Total, got)
