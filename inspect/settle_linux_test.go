@@ -39,9 +39,16 @@ func TestSettle(t *testing.T) {
 		return func() { _ = os.WriteFile(path, b, 0o644) }
 	}
 	take(options(segments[0]))
-	begun := time.Now()
-	if db, err := openDatabase(segments[0]); err != nil || len(db.Problems) == 0 || time.Since(begun) > settleTries*settlePause/2 {
-		t.Errorf("nobody runs: %v %v after %s", db, err, time.Since(begun))
+	took := time.Hour // the best of several: the machine may stand still for a while
+	for range 3 {
+		begun := time.Now()
+		if db, err := openDatabase(segments[0]); err != nil || len(db.Problems) == 0 {
+			t.Errorf("nobody runs: %v %v", db, err)
+		}
+		took = min(took, time.Since(begun))
+	}
+	if took > settleTries*settlePause/2 {
+		t.Errorf("nobody runs, and it waited %s", took)
 	}
 
 	lock, err := applock.Hold(app)

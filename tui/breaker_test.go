@@ -2,10 +2,12 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +24,9 @@ func TestTheBrokerDies(t *testing.T) {
 	start := func(listen string) *kafkatest.Cluster {
 		t.Helper()
 		c, err := kafkatest.Start(kafkatest.Options{ClusterID: "mortal", Listen: listen})
+		for end := time.Now().Add(time.Minute); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+			c, err = kafkatest.Start(kafkatest.Options{ClusterID: "mortal", Listen: listen}) // another connection has the port
+		}
 		if err == nil {
 			err = c.Topic(filepath.Base(app)+"-plain-kv-changelog", 1, "cleanup.policy", "compact")
 		}
@@ -90,9 +95,8 @@ func TestTheDirectoryVanishes(t *testing.T) {
 	until("2 problems")
 }
 
-// TestTenThousandStores: keys stay quick, and screens whole.
-func TestTenThousandStores(t *testing.T) {
-	const stores = 10_000
+// manyStores is a driver on an application of so many stores.
+func manyStores(t *testing.T, stores int) (*driver, inspect.MapApp) {
 	n := int64(5)
 	kind := "timestamped-kv"
 	a := inspect.MapApp{ID: "big", Dir: "/big"}
@@ -106,21 +110,38 @@ func TestTenThousandStores(t *testing.T) {
 	}
 	d := newDriver(t, Options{Contexts: []Context{{Path: "/big"}}})
 	d.send(snapshotMsg{d.m.gen, &snapshot{disk: &inspect.Map{Path: "/big", Apps: []inspect.MapApp{a}}, at: pinned()}})
-	d.size(200, 50)
+	return d.size(200, 50), a
+}
+
+// TestTenThousandStores: keys stay quick, and screens whole.
+func TestTenThousandStores(t *testing.T) {
+	const stores = 10_000
+	d, a := manyStores(t, stores)
 	d.has("10,000 stores")
-	begun, presses := time.Now(), 0
-	for _, k := range []string{"down", "pgdown", "end", "up", "home", "s", "s", "S", "/", "=7_42", "esc", "enter", "1", "esc", "esc"} {
-		d.keys(k)
-		d.check(200, 50)
-		presses++
+	few, _ := manyStores(t, stores/10)
+	// The time of the slowest key; the best of several looks, as other processes may have the machine.
+	slowest := func(d *driver) (most time.Duration) {
+		for _, k := range []string{"down", "pgdown", "end", "up", "home", "s", "s", "S", "/", "=7_42", "esc", "enter", "1", "esc", "esc"} {
+			begun := time.Now()
+			d.keys(k)
+			most = max(most, time.Since(begun))
+			d.check(200, 50)
+		}
+		return most
 	}
-	// Some 20 ms when nothing else runs; the race detector on a busy machine takes thirty times that.
-	if each := time.Since(begun) / time.Duration(presses); each > time.Second {
-		t.Errorf("a key takes %v with %d stores", each, stores)
-	} else {
-		t.Logf("a key takes %v with %d stores", each, stores)
+	const tries = 4
+	for try := 1; ; try++ {
+		each, small := slowest(d), slowest(few)
+		t.Logf("a key takes %v with %d stores, %v with a tenth of them", each, stores, small)
+		// Some 20 ms when nothing else runs; on a slow machine no more than the number of stores explains.
+		if each <= time.Second || each <= 40*small {
+			break
+		}
+		if try == tries {
+			t.Fatalf("a key takes %v with %d stores, %v with a tenth of them", each, stores, small)
+		}
 	}
-	begun = time.Now()
+	begun := time.Now()
 	d.send(snapshotMsg{d.m.gen, &snapshot{disk: &inspect.Map{Path: "/big", Apps: []inspect.MapApp{a}}, at: pinned().Add(time.Second)}})
 	t.Logf("a snapshot takes %v", time.Since(begun))
 }

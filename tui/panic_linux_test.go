@@ -33,7 +33,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 			defer cancel()
 			drawn := func() bool { return strings.Contains(out.String(), "\x1b[?1049h") }
 			wait := func() {

@@ -41,25 +41,36 @@ func big(streams, topics int) string {
 	return b.String() + first.String() + "\n" + second.String()
 }
 
-// TestBig compares topologies of 5,000 nodes, renumbered throughout.
+// TestBig compares topologies of 5,000 nodes, renumbered throughout. Tens of ms
+// would be common; but tests share the machine, which may be slow, or stand
+// still for a while: then it is held against a tenth of the nodes.
 func TestBig(t *testing.T) {
-	for _, topics := range []int{1, 100, 1000} {
-		text := big(1000, topics)
+	renumbered := func(streams, topics int) time.Duration {
+		text := big(streams, topics)
 		new := renumber(text, func(n int) int { return n + 7 })
 		start := time.Now()
 		r := diff(t, text, new, Options{OldApp: "app"})
 		took := time.Since(start)
 		t.Logf("%d nodes, %d topics: %v", r.Old.Nodes, topics, took)
-		if took > 20*time.Second {
-			t.Errorf("%d topics: %v", topics, took)
-		}
-		if len(r.Nodes) > 0 || r.Losses != 2000 {
+		if len(r.Nodes) > 0 || r.Losses != 2*streams {
 			t.Errorf("%d topics: %d nodes differ, %d losses", topics, len(r.Nodes), r.Losses)
 		}
 		for i := range r.Stores {
 			it := &r.Stores[i]
 			if want := renumber(it.Old.Name, func(n int) int { return n + 7 }); it.New == nil || it.New.Name != want {
 				t.Fatalf("%d topics: %s is not %s but %v", topics, it.Old.Name, want, it.New)
+			}
+		}
+		return took
+	}
+	for _, topics := range []int{1, 100, 1000} {
+		for try := 1; ; try++ {
+			took := renumbered(1000, topics)
+			if took <= 20*time.Second || took <= 40*renumbered(100, max(1, topics/10)) {
+				break
+			}
+			if try == 3 {
+				t.Fatalf("%d topics: %v", topics, took)
 			}
 		}
 	}
