@@ -233,11 +233,11 @@ func (k *snapshotKill) duringPull(t *testing.T) {
 	into := filepath.Join(k.dir, "pull")
 	var last int64
 	for range 2 { // the second run goes on, and is killed too
-		cmd := k.command(into, "--limit", "2MB", "--parallel", "1")
+		cmd := k.command(into, "--limit", "300KB", "--parallel", "1")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(30 * time.Second); size(k.pulled(into)) < last+200_000 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(time.Minute); size(k.pulled(into)) < last+200_000 && time.Now().Before(deadline); {
 			time.Sleep(2 * time.Millisecond)
 		}
 		cmd.Process.Kill()

@@ -1,12 +1,15 @@
 package cmd
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,7 +18,7 @@ import (
 )
 
 // start runs this test binary as sstool (see TestMain).
-func start(t *testing.T, stdout *os.File, stderr *bytes.Buffer, args ...string) *exec.Cmd {
+func start(t *testing.T, stdout *os.File, stderr io.Writer, args ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -44,7 +47,7 @@ func code(t *testing.T, cmd *exec.Cmd) int {
 			return exit.ExitCode()
 		}
 		return 0
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("sstool did not end")
 		return -1
 	}
@@ -65,8 +68,12 @@ func interrupted(t *testing.T, s os.Signal) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	patient := filepath.Join(t.TempDir(), "client.properties") // it would not end by itself
+	if err := os.WriteFile(patient, []byte("default.api.timeout.ms=3600000\nsocket.connection.setup.timeout.ms=3600000\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var stderr bytes.Buffer
-	cmd := start(t, nil, &stderr, "restore", "--measure", "--application-id", "a", "--store", "s", "--bootstrap-server", l.Addr().String())
+	cmd := start(t, nil, &stderr, "restore", "--measure", "--application-id", "a", "--store", "s", "--bootstrap-server", l.Addr().String(), "--command-config", patient)
 	conn, err := l.Accept() // a broker that never answers: the command is waiting
 	if err != nil {
 		t.Fatal(err)
@@ -92,22 +99,37 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	if _, err := w.Write(make([]byte, pipeSize-4096)); err != nil {
 		t.Fatal(err)
 	}
-	var stderr bytes.Buffer
-	cmd := start(t, w, &stderr, "completion", "bash")
+	said, stderr, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	cmd := start(t, w, stderr, "completion", "bash")
 	w.Close()
-	deadline := time.Now().Add(20 * time.Second)
+	stderr.Close()
+	deadline := time.Now().Add(time.Minute)
 	for queued(t, r) < pipeSize {
 		if time.Now().After(deadline) {
 			t.Fatal("sstool did not fill the pipe")
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	for range 2 {
+	interrupt := func() {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(100 * time.Millisecond) // two signals at once may arrive as one
 	}
+	interrupt()
+	// Two signals at once may arrive as one: the first is answered.
+	for lines := bufio.NewScanner(said); ; {
+		if !lines.Scan() {
+			t.Fatalf("the first signal is not answered: %v", lines.Err())
+		}
+		if strings.Contains(lines.Text(), "stopping cleanly") {
+			break
+		}
+	}
+	interrupt()
 	if got := code(t, cmd); got != 130 {
 		t.Errorf("exit code %d, want 130", got)
 	}

@@ -22,7 +22,7 @@ func TestTTLInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	const topic, keys = "app-st-changelog", 400
+	const topic, keys = "app-st-changelog", 8000 // more than half a minute, at the rate of the first run
 	if err := k.Topic(topic, 1, "cleanup.policy", "compact"); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestTTLInterrupted(t *testing.T) {
 	}
 	var said bytes.Buffer
 	run := start(t, nil, &said, args("--older-than", "1h", "--rate", "200")...)
-	for deadline := time.Now().Add(30 * time.Second); end() == keys; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); end() == keys; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no tombstone was written")
 		}

@@ -62,7 +62,7 @@ func TestRealTerminal(t *testing.T) {
 	cursor := func(row int) { // its line has a background
 		t.Helper()
 		var screen string
-		for range 100 {
+		for range 1200 {
 			screen, err = x.Colours()
 			steps(t, err)
 			lines := strings.Split(screen, "\n")[4:]
@@ -146,7 +146,7 @@ func TestTerminalIsRestored(t *testing.T) {
 			if err := syscall.Kill(n, tt.signal); !tt.both || !errors.Is(err, syscall.ESRCH) { // it may have ended with the other
 				steps(t, err)
 			}
-			for range 400 { // without its guard it ends a moment later
+			for range 1200 { // without its guard it ends a moment later
 				if _, err := os.Stat("/proc/" + drawing); err != nil {
 					break
 				}

@@ -94,10 +94,10 @@ func (t *Terminal) State(name string) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// Until waits for the screen to show want, half a minute.
+// Until waits for the screen to show want, two minutes.
 func (t *Terminal) Until(want string) error {
 	last := ""
-	for range 600 {
+	for range 2400 {
 		s, err := t.Text()
 		if err != nil {
 			return err
