@@ -171,7 +171,7 @@ func TestCompactRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		fmt.Println("held")
-		time.Sleep(time.Minute)
+		time.Sleep(10 * time.Minute) // until it is killed
 		return
 	}
 	s := busy(t, 1000)

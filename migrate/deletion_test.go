@@ -193,7 +193,7 @@ func TestDeletionRate(t *testing.T) {
 	if err != nil || r.Tombstones != 100 {
 		t.Fatal(r, err)
 	}
-	if d := time.Since(start); d < 400*time.Millisecond || d > 5*time.Second {
+	if d := time.Since(start); d < 400*time.Millisecond || d > time.Minute {
 		t.Errorf("100 tombstones at 100 a second took %s", d)
 	}
 }

@@ -17,7 +17,7 @@ func consume(t *testing.T, c *Cluster, topic string, n int, opts ...kgo.Opt) []*
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var out []*kgo.Record
 	for len(out) < n {

@@ -108,7 +108,7 @@ func replaceFiles(t *testing.T, dir string, db *grocksdb.DB, put func(k, v strin
 	must(t, err)
 	fill(t, db, put, fmt.Sprint("new ", n))
 	for _, f := range old {
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 			if _, err := os.Stat(f); err != nil {
 				break
 			}
