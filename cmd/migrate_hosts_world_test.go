@@ -244,7 +244,7 @@ func (f *inFlight) run() {
 // there are records on their way.
 func (f *inFlight) stopAmid(ctx context.Context) (flying map[string]int64) {
 	f.t.Helper()
-	for range 5 {
+	for range 10 {
 		f.must(f.h.Feed(ctx, f.v1, f.input(1500)))
 		f.must(f.h.Start(ctx, f.v1))
 		for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline) && len(f.lag(ctx, "-repartition")) == 0; {

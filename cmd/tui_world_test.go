@@ -16,7 +16,7 @@ import (
 // its main paths at both sizes. -v shows every screen.
 func TestDashboardOnALiveApplication(t *testing.T) {
 	worldtest.Require(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	b := worldtest.StartBroker(t, worldtest.Options{})
 	h, at := worldtest.StreamsWithMetrics(t, worldtest.Newest, "{}")

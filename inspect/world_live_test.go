@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 // What Kafka Streams answered to queries at the end is returned.
 func (w *worldApp) underLoad(ctx context.Context, t *testing.T) (answers map[string]worldtest.StoreAnswer) {
 	stopped := make(chan error, 1)
+	var looked atomic.Int32
 	go func() {
 		base := worldtest.InputBase(time.Now())
 		const rounds = 2
@@ -32,6 +34,10 @@ func (w *worldApp) underLoad(ctx context.Context, t *testing.T) (answers map[str
 				return
 			}
 		}
+		// On a slow machine it is done before there were looks enough.
+		for ctx.Err() == nil && looked.Load() < 3 {
+			time.Sleep(100 * time.Millisecond)
+		}
 		var err error
 		answers, err = w.harness.Stop(ctx, w.app)
 		stopped <- err
@@ -40,9 +46,11 @@ func (w *worldApp) underLoad(ctx context.Context, t *testing.T) (answers map[str
 	for {
 		if err := l.look(ctx, t); err != nil {
 			t.Errorf("while it runs, look %d: %v (try %v)", l.looks, err, op.Tries(err))
+			looked.Store(3)
 			<-stopped
 			return answers
 		}
+		looked.Store(int32(l.looks))
 		select {
 		case err := <-stopped:
 			if err != nil {

@@ -157,7 +157,7 @@ func (o *oddTopic) model(ctx context.Context, t *testing.T) (rows map[int32][]mo
 	t.Helper()
 	// A broker writes the markers of a transaction after it has said that it ended.
 	var ends map[int32]kafka.PartitionOffsets
-	for wait := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for wait := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		var err error
 		if ends, err = o.c.Offsets(ctx, o.name, nil); err != nil {
 			t.Fatal(err)

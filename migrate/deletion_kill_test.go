@@ -60,7 +60,8 @@ func TestTTLKilled(t *testing.T) {
 			all += n
 		}
 		t.Logf("killed: %v", died)
-		if inside := all - died[beforeWork] - died[afterEnd]; 2*inside <= all {
+		// Of a few kills most may be early or late by chance.
+		if inside := all - died[beforeWork] - died[afterEnd]; inside == 0 || all >= 20 && 2*inside <= all {
 			t.Errorf("%d of %d kills were in the middle of the work: %v", inside, all, died)
 		}
 	}()

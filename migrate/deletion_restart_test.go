@@ -30,7 +30,7 @@ func TestTTLBrokerRestarts(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			ended := make(chan struct{})
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 			defer cancel()
 			const keys, partitions = 20_000, 4
 			app := strings.ReplaceAll(what, " ", "-")

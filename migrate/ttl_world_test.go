@@ -38,7 +38,7 @@ func TestTTLDocumentedJava(t *testing.T) {
 		t.Fatalf("%d patterns, expected 3", len(sources))
 	}
 	worldtest.Require(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	b := worldtest.StartBroker(t, worldtest.Options{})
 	for _, topic := range []string{"in", "once", "forwarded", "carts"} {

@@ -148,7 +148,7 @@ func realOperator(t *testing.T, h *worldtest.Harness, o worldtest.Operator, app 
 	slices.Sort(got)
 	// An application that matches topics by a pattern runs before it has seen them.
 	want := realTopics(t, o, app)
-	for end := time.Now().Add(20 * time.Second); !slices.Equal(got, want) && time.Now().Before(end); want = realTopics(t, o, app) {
+	for end := time.Now().Add(time.Minute); !slices.Equal(got, want) && time.Now().Before(end); want = realTopics(t, o, app) {
 		time.Sleep(200 * time.Millisecond)
 	}
 	if !slices.Equal(got, want) {
@@ -224,7 +224,7 @@ func realStreamsGroup(t *testing.T, ctx context.Context, h *worldtest.Harness, a
 		return !slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return f.Rule == "I4" })
 	}
 	// Members of 4.4 push the description once the group is there.
-	for end := time.Now().Add(20 * time.Second); h.Version == worldtest.Newest && !complete(held) && time.Now().Before(end); held = runLint(t, "", app.ID, args...) {
+	for end := time.Now().Add(time.Minute); h.Version == worldtest.Newest && !complete(held) && time.Now().Before(end); held = runLint(t, "", app.ID, args...) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	if h.Version == worldtest.Newest {
@@ -374,7 +374,7 @@ func runCommand(t *testing.T, text string, args ...string) (stdout string, code 
 		}
 		args = append(args, file)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	var out, diag bytes.Buffer
 	code = cmd.Run(ctx, args, cmd.IO{In: strings.NewReader(""), Out: &out, Err: &diag, Env: func(string) (string, bool) { return "", false }})

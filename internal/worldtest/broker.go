@@ -211,7 +211,7 @@ func (b *Broker) Start(ctx context.Context) error {
 		close(exited)
 	}()
 	b.proc, b.stdin, b.control, b.exited = cmd, stdin, stdin, exited
-	if err := b.awaitReady(ctx, 90*time.Second); err != nil {
+	if err := b.awaitReady(ctx, 4*time.Minute); err != nil {
 		b.Kill()
 		return fmt.Errorf("broker %s in %s: %w\n%s", b.opts.Version, b.Dir, err, tail(b.Log(), 2<<10))
 	}
@@ -261,7 +261,7 @@ func (b *Broker) Stop() error {
 	select {
 	case <-b.exited:
 		return nil
-	case <-time.After(60 * time.Second):
+	case <-time.After(2 * time.Minute):
 		b.Kill()
 		return errors.New("the broker did not stop")
 	}

@@ -41,7 +41,7 @@ func (b *Broker) Compact(ctx context.Context, topic string) error {
 	}
 	// The controller answers before the broker has the new configuration, so
 	// the records may have gone into the old segment: then once more.
-	for deadline := time.Now().Add(30 * time.Second); !b.begins(topic, target); {
+	for deadline := time.Now().Add(2 * time.Minute); !b.begins(topic, target); {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("compact %s: no segments begin at %v", topic, target)
 		}
@@ -133,7 +133,7 @@ func (b *Broker) begins(topic string, at map[int32]int64) bool {
 // awaitCleaner waits until the cleaner has noted the target offsets in its
 // checkpoint file.
 func (b *Broker) awaitCleaner(ctx context.Context, topic string, target map[int32]int64) error {
-	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	path := filepath.Join(b.Dir, "logs", "cleaner-offset-checkpoint")
 	for {

@@ -171,7 +171,7 @@ func (s *sender) send(ctx context.Context, encoded []byte) error {
 		code := response.Topics[0].Partitions[0].ErrorCode
 		err = kerr.ErrorForCode(code)
 		// A topic just created may have no leader yet.
-		if err == nil || !kerr.IsRetriable(err) || attempt == 50 {
+		if err == nil || !kerr.IsRetriable(err) || attempt == 600 {
 			return err
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -63,7 +63,7 @@ func StreamsWithMetrics(t testing.TB, version, jmxRules string) (*Harness, Metri
 
 // Page is the body of a GET request with an Accept header.
 func Page(ctx context.Context, url, accept string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

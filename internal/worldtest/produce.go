@@ -88,7 +88,7 @@ func uncompacted(ctx context.Context, bootstrap, topic string, write func() erro
 	}
 	err = write()
 	// The broker applies a changed policy a moment after it has confirmed it.
-	for end := time.Now().Add(5 * time.Second); err != nil && time.Now().Before(end); err = write() {
+	for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); err = write() {
 		time.Sleep(100 * time.Millisecond)
 	}
 	strict := map[string]string{"cleanup.policy": policy}

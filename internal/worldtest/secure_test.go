@@ -33,7 +33,7 @@ func TestSecureListeners(t *testing.T) {
 	}
 	for _, c := range b.Clients {
 		t.Run(c.Name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
+			ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 			defer cancel()
 			id, err := h.ClusterID(ctx, c.File)
 			if may := err == nil; may != (c.May != "nothing") {
@@ -61,7 +61,7 @@ func readWithSstool(ctx context.Context, c SecureClient, clusterID, topic string
 	if err != nil {
 		return 0, err
 	}
-	properties["default.api.timeout.ms"] = "10000"
+	properties["default.api.timeout.ms"] = "60000"
 	client, err := kafka.Open(ctx, kafka.Config{Properties: properties})
 	if err != nil {
 		return 0, err
@@ -79,7 +79,7 @@ func readWithSstool(ctx context.Context, c SecureClient, clusterID, topic string
 		return 0, err
 	}
 	reader, err := client.OpenPartition(ctx, kafka.ReadOptions{
-		Topic: topic, From: offsets[0].Start, To: offsets[0].End, StallTimeout: 20 * time.Second,
+		Topic: topic, From: offsets[0].Start, To: offsets[0].End, StallTimeout: time.Minute,
 	})
 	if err != nil {
 		return 0, err

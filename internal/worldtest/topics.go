@@ -112,7 +112,7 @@ func TakeSnapshot(ctx context.Context, bootstrap, app string) (Snapshot, error) 
 		}
 		offsets, err := admin.FetchOffsets(ctx, app)
 		// The first group that is asked for makes the broker create the topic of all groups.
-		for end := time.Now().Add(20 * time.Second); kerr.IsRetriable(err) && time.Now().Before(end); {
+		for end := time.Now().Add(time.Minute); kerr.IsRetriable(err) && time.Now().Before(end); {
 			time.Sleep(100 * time.Millisecond)
 			offsets, err = admin.FetchOffsets(ctx, app)
 		}
@@ -198,7 +198,7 @@ func ReadTopic(ctx context.Context, bootstrap, topic string) (map[int32][]*kgo.R
 		return nil, err
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	for len(open) > 0 {
 		fetches := client.PollFetches(ctx)

@@ -239,7 +239,7 @@ func TestBrokerFaults(t *testing.T) {
 		defer cancel()
 		return Produce(ctx, b.Bootstrap, "kept", Record{Key: []byte("k"), Value: []byte("v")})
 	}
-	if err := write(20 * time.Second); err != nil {
+	if err := write(2 * time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Pause(); err != nil {
@@ -251,7 +251,7 @@ func TestBrokerFaults(t *testing.T) {
 	if err := b.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	if err := write(20 * time.Second); err != nil {
+	if err := write(2 * time.Minute); err != nil {
 		t.Errorf("after the pause: %v", err)
 	}
 	b.Kill()

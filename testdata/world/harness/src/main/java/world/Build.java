@@ -13,9 +13,9 @@ final class Build {
     long start = System.nanoTime();
     new Input(app, args).produce((int) args.number("first", 0), (int) args.number("records", 1000));
     long produced = System.nanoTime();
-    app.start(null, Duration.ofSeconds(120));
+    app.start(null, Duration.ofSeconds(240));
     long running = System.nanoTime();
-    new Idle(app).await(Duration.ofSeconds(180));
+    new Idle(app).await(Duration.ofSeconds(240));
     long idle = System.nanoTime();
     if (args.get("halt", "no").equals("yes")) {
       Runtime.getRuntime().halt(9);

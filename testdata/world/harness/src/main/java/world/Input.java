@@ -43,8 +43,8 @@ final class Input {
     config.put("key.serializer", StringSerializer.class.getName());
     config.put("value.serializer", StringSerializer.class.getName());
     config.put("linger.ms", "20");
-    config.put("request.timeout.ms", "10000");
-    config.put("delivery.timeout.ms", "60000");
+    config.put("request.timeout.ms", "30000");
+    config.put("delivery.timeout.ms", "120000");
     List<Profile.Input> inputs = app.profile.inputs();
     List<Random> randoms = new ArrayList<>();
     for (int i = 0; i < inputs.size(); i++) {
@@ -124,7 +124,7 @@ final class Input {
         admin.describeTopics(names).allTopicNames().get();
         return;
       } catch (ExecutionException e) {
-        if (!(e.getCause() instanceof UnknownTopicOrPartitionException) || attempt == 200) {
+        if (!(e.getCause() instanceof UnknownTopicOrPartitionException) || attempt == 1200) {
           throw e;
         }
         Thread.sleep(50);

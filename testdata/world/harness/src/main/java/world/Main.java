@@ -80,8 +80,8 @@ public final class Main {
     try (InputStream in = Files.newInputStream(args.path("command-config"))) {
       config.load(in);
     }
-    config.put("default.api.timeout.ms", "10000");
-    config.put("request.timeout.ms", "10000");
+    config.put("default.api.timeout.ms", "60000");
+    config.put("request.timeout.ms", "30000");
     try (Admin admin = Admin.create(config)) {
       return admin.describeCluster().clusterId().get();
     }

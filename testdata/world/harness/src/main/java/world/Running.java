@@ -17,7 +17,7 @@ final class Running {
   static Map<String, Object> start(Args args) throws Exception {
     App app = new App(args);
     new Input(app, args).createTopics();
-    app.start(null, Duration.ofSeconds(120));
+    app.start(null, Duration.ofSeconds(240));
     APPS.put(app.directory(), app);
     return Map.of("kafka", App.version(), "pid", ProcessHandle.current().pid());
   }
