@@ -13,6 +13,9 @@ GO       ?= go
 BIN      ?= bin
 FUZZTIME ?= 10s
 BENCH    ?= .
+# What a package's tests may take: with the race detector on a busy machine of two
+# cores cmd's need most of go test's ten minutes.
+PATIENCE ?= 45m
 VERSION  ?= $(shell git describe --tags --dirty 2>/dev/null || echo 0.1.0-dev)
 COMMIT   ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
@@ -40,12 +43,12 @@ build: native ## build bin/sstool with its RocksDB library beside it; the folder
 
 test: lint ## lint, the suite without cgo, the suite with RocksDB, and real Kafka when Java 17 and Maven are there
 	@echo '== without cgo: nothing but Go'
-	@CGO_ENABLED=0 $(GO) test ./...
+	@CGO_ENABLED=0 $(GO) test -timeout $(PATIENCE) ./...
 	@echo '== with RocksDB and the race detector'
-	@$(WITH_ROCKS) SSTOOL_REAL=0 $(GO) test -race ./...
+	@$(WITH_ROCKS) SSTOOL_REAL=0 $(GO) test -race -timeout $(PATIENCE) ./...
 	@if [ "$${CI:-}" = true ] || { $(REAL_READY); }; then \
 		echo '== real Kafka and Kafka Streams, a representative part; make test-matrix runs all'; \
-		$(WITH_ROCKS) packages="$(REAL_PACKAGES)"; [ -z "$$packages" ] || SSTOOL_REAL=1 $(GO) test -p 1 -count=1 -timeout 30m $$packages; \
+		$(WITH_ROCKS) packages="$(REAL_PACKAGES)"; [ -z "$$packages" ] || SSTOOL_REAL=1 $(GO) test -p 1 -count=1 -timeout $(PATIENCE) $$packages; \
 	else \
 		echo 'real-Kafka suite skipped: install Java 17 and Maven'; \
 	fi

@@ -22,7 +22,7 @@ kafka_streams_stream_state_metrics_estimate_num_keys{rocksdb_state_id="orders",t
 // metered gives the context metrics of these targets.
 func (d *driver) metered(targets ...string) *driver {
 	d.t.Helper()
-	sources, err := monitor.Open(targets, monitor.Access{Timeout: 5 * time.Second})
+	sources, err := monitor.Open(targets, monitor.Access{Timeout: time.Minute})
 	if err != nil {
 		d.t.Fatal(err)
 	}
