@@ -76,20 +76,20 @@ type share struct {
 	cancel context.CancelCauseFunc
 	poke   chan struct{} // the group is to be looked at now
 
-	mu       sync.Mutex
-	changed  chan struct{} // closed at the next change
-	divided  bool          // there was a first division
-	assigned map[string]bool
-	declared map[string]bool // worked on, as told before the last division
-	begun    map[*shareTask]*attempt
-	order    []*attempt // begun, the oldest first
-	held     map[string]bool
-	records  map[string]shareRecord // as last read
-	finished bool
-	asks     int
-	asked    time.Time
-	total    func(int64) // sets how much there is to replay
-	root     string      // where tasks are built
+	mu        sync.Mutex
+	changed   chan struct{} // closed at the next change
+	divisions int           // how many there were
+	assigned  map[string]bool
+	declared  map[string]bool // worked on, as told before the last division
+	begun     map[*shareTask]*attempt
+	order     []*attempt // begun, the oldest first
+	held      map[string]bool
+	records   map[string]shareRecord // as last read
+	finished  bool
+	asks      int
+	asked     time.Time
+	total     func(int64) // sets how much there is to replay
+	root      string      // where tasks are built
 }
 
 func (p *Plan) newShare(o ShareOptions, sink op.Sink) (*share, error) {

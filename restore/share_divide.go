@@ -26,18 +26,17 @@ type dividing struct {
 
 // stands reports whether a completion counts without a worker that vouches for
 // it: it does when its run was finished, so that its directory may have been
-// handed over, unless a worker at its place has it no longer, or its host was
-// declared lost.
+// handed over, unless it is gone.
 func stands(r shareRecord, members []dividing) bool {
-	if !r.complete() || !r.Final {
-		return false
-	}
-	for _, m := range members {
-		if m.place == r.place && !slices.Contains(m.Held, r.Task) || slices.Contains(m.Lost, r.Host) {
-			return false
-		}
-	}
-	return true
+	return r.complete() && r.Ended && !gone(r, members)
+}
+
+// gone reports whether a worker at the place of a completion has it no longer,
+// or its host was declared lost.
+func gone(r shareRecord, members []dividing) bool {
+	return slices.ContainsFunc(members, func(m dividing) bool {
+		return m.place == r.place && !slices.Contains(m.Held, r.Task) || slices.Contains(m.Lost, r.Host)
+	})
 }
 
 // divide gives every task to one worker: to one that holds it, else to one that

@@ -52,11 +52,16 @@ func (s *share) pause(since time.Duration) time.Duration {
 // step reads the group's notes, writes this worker's, and finds out whether
 // all is done.
 //
-// It is done in two turns. When every task is noted as complete, each worker
-// notes its own as final; when all are final, the run is finished. A worker
-// that died with its completions does not take the second turn, so the others
-// wait until the group gives its tasks away.
+// It is done in three turns. When every task is noted as complete, each worker
+// notes its own as final; when all are final, whoever sees it notes all as
+// ended, in one commit, and the run is finished. A worker that died with its
+// completions does not take the second turn, so the others wait until the group
+// gives its tasks away. What is only final is given away too: the worker that
+// noted it may have died with its disk while another one, which had not yet, did.
 func (s *share) step(ctx context.Context) error {
+	s.mu.Lock()
+	division := s.divisions
+	s.mu.Unlock()
 	offsets, err := s.read(ctx)
 	if err != nil {
 		return err
@@ -65,23 +70,26 @@ func (s *share) step(ctx context.Context) error {
 	tasks := s.shared()
 	seen := taskRecords(tasks, offsets)
 	s.records = seen
-	if !s.divided {
+	if division == 0 || division != s.divisions {
 		s.mu.Unlock()
-		return nil
+		return nil // the division comes, or is newer than what was read: it pokes
 	}
 	states, all := s.states(tasks, seen)
-	final := all
+	decided := all
 	var commit []kafka.GroupOffset
 	for _, t := range tasks {
 		state, mine := states[t.Name]
 		r, ok := seen[t.Name]
-		if !mine {
-			final = final && r.Final
-			continue
-		}
-		if !ok || r.Run != s.run || r.State != state || r.Final != (all && r.complete()) {
+		decided = decided && r.Final
+		if mine && (!ok || r.Run != s.run || r.State != state || r.Final != (all && r.complete())) {
+			decided = false
 			commit = append(commit, s.note(t, state, all, offsets)...)
 		}
+	}
+	if decided {
+		commit = ended(tasks, offsets)
+	} else if all && len(commit) > 0 {
+		s.look() // the next turn at once
 	}
 	ask := s.idle(tasks, seen)
 	s.mu.Unlock()
@@ -91,13 +99,31 @@ func (s *share) step(ctx context.Context) error {
 	if ask {
 		s.group.Rebalance()
 	}
-	if final {
+	if decided {
 		s.mu.Lock()
-		s.finished = true
-		s.change()
+		if division == s.divisions { // else some of it may be this worker's now
+			s.finished = true
+			s.change()
+		}
 		s.mu.Unlock()
 	}
 	return nil
+}
+
+// ended are the notes of all tasks as of a finished run, but of those that say
+// so already.
+func ended(tasks []*shareTask, offsets map[kafka.GroupPartition]offsetRecord) []kafka.GroupOffset {
+	var out []kafka.GroupOffset
+	for _, t := range tasks {
+		for _, at := range t.Partitions {
+			if o := offsets[at]; !o.Ended {
+				o.Ended = true
+				o.GroupOffset.Metadata = string(encode(o.shareRecord))
+				out = append(out, o.GroupOffset)
+			}
+		}
+	}
+	return out
 }
 
 // states are those of the tasks that are this worker's, and whether every task
@@ -118,7 +144,7 @@ func (s *share) states(tasks []*shareTask, seen map[string]shareRecord) (mine ma
 			all = false
 		case !ok || !r.complete() || r.Run == s.run:
 			all = false
-		case r.Final && !s.held[t.Name] && !stands(r, me):
+		case r.Final && !s.held[t.Name] && gone(r, me):
 			all = false // somebody else is about to get it
 		}
 	}

@@ -33,6 +33,7 @@ type shareRecord struct {
 	Store  string `json:"store"`
 	State  string `json:"state"`
 	Final  bool   `json:"final,omitempty"` // complete when every task was
+	Ended  bool   `json:"ended,omitempty"` // final when every task was: the run is finished
 	Kept   bool   `json:"kept,omitempty"`  // it was there: --skip-existing
 	place
 	Run     string    `json:"run"` // of the process
@@ -104,6 +105,7 @@ func taskRecords(tasks []*shareTask, offsets map[kafka.GroupPartition]offsetReco
 			default:
 				agree = agree && r.Run == sum.Run && r.State == sum.State && r.Final == sum.Final && r.place == sum.place
 				sum.Records, sum.Bytes, sum.Kept = sum.Records+r.Records, sum.Bytes+r.Bytes, sum.Kept && r.Kept
+				sum.Ended = sum.Ended && r.Ended
 			}
 		}
 		if agree {

@@ -171,3 +171,26 @@ func TestShareStrangers(t *testing.T) {
 		t.Error("something was restored")
 	}
 }
+
+// TestShareUnfinished: a completion that was noted as final by a worker that
+// died before the run was finished counts no more when others go on.
+func TestShareUnfinished(t *testing.T) {
+	k := shareWorld(t, 2)
+	var notes []kafka.GroupOffset
+	for _, store := range []string{"a", "b"} {
+		r := shareRecord{Format: shareFormat, App: app, Task: "0_0", Store: store, State: shareComplete, Final: true, place: place{"dead", "/gone"}, Run: "1"}
+		notes = append(notes, kafka.GroupOffset{Topic: streams.ChangelogTopic(app, store), Offset: 400, LeaderEpoch: -1, Metadata: string(encode(r))})
+	}
+	if err := k.client.CommitGroupOffsets(t.Context(), "shared", notes); err != nil {
+		t.Fatal(err)
+	}
+	dir := memDir(t)
+	res, err := k.worker(t.Context(), "alive", dir, nil)
+	if err != nil || res.Total.Records != 4*400 || !files.Exists(filepath.Join(dir, app, "0_0", streams.CheckpointFile)) {
+		t.Errorf("%+v %v", res, err)
+	}
+	st, err := ReadShareStatus(t.Context(), k.client, "shared")
+	if err != nil || !st.Finished || st.Tasks[0].Confirmed != "run" {
+		t.Errorf("%+v %v", st, err)
+	}
+}

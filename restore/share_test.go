@@ -24,7 +24,7 @@ type shareModel struct {
 	workers    []*modelWorker            // alive
 	dead       []*modelWorker            // whose sessions have not expired
 	dirs       map[place]map[string]bool // what stands in the directories
-	excused    map[string]bool           // lost by a worker that had noted them as final
+	excused    map[string]bool           // lost by a worker that had noted them as final, when the others were about to end
 	runs       int
 	generation int
 }
@@ -92,6 +92,11 @@ func (m *shareModel) rebalance() {
 		m.dead = nil // they do not join again
 	}
 	m.generation++
+	for _, o := range m.offsets {
+		if m.excused[o.Task] && !o.Ended {
+			delete(m.excused, o.Task) // the run goes on, and the worker is missed
+		}
+	}
 	var members []kafka.GroupMember
 	for i, w := range m.workers {
 		members = append(members, kafka.GroupMember{ID: fmt.Sprintf("m-%02d", i), Data: w.tell(), Owned: slices.Collect(maps.Keys(w.assigned))})
@@ -249,7 +254,7 @@ func TestDivide(t *testing.T) {
 			tasks = append(tasks, x)
 			largest = max(largest, x.weight)
 			if rnd.IntN(4) == 0 {
-				records[x.Name] = shareRecord{Task: x.Name, State: shareComplete, Final: rnd.IntN(2) == 0, place: place{fmt.Sprintf("h%d", rnd.IntN(6)), "/s"}, Run: "r"}
+				records[x.Name] = shareRecord{Task: x.Name, State: shareComplete, Ended: rnd.IntN(2) == 0, place: place{fmt.Sprintf("h%d", rnd.IntN(6)), "/s"}, Run: "r"}
 			}
 		}
 		var members []dividing
@@ -312,14 +317,14 @@ func TestDivide(t *testing.T) {
 // A completion of a finished run stands until somebody at its place has it no
 // longer, or its host is lost; any other needs its worker.
 func TestStands(t *testing.T) {
-	r := shareRecord{Task: "0_1", State: shareComplete, Final: true, place: place{"h", "/s"}, Run: "1"}
+	r := shareRecord{Task: "0_1", State: shareComplete, Final: true, Ended: true, place: place{"h", "/s"}, Run: "1"}
 	at := func(host string, held ...string) dividing {
 		return dividing{shareMember: shareMember{place: place{host, "/s"}, Held: held}}
 	}
 	lost := at("x")
 	lost.Lost = []string{"h"}
 	early := r
-	early.Final = false
+	early.Ended = false
 	for _, c := range []struct {
 		name    string
 		r       shareRecord

@@ -279,7 +279,7 @@ func (s *share) divide(ctx context.Context, members []kafka.GroupMember) (map[st
 // and did not get is another one's; what it began since then it will declare.
 func (s *share) assign(tasks []string) {
 	s.mu.Lock()
-	s.divided = true
+	s.divisions++
 	s.assigned = map[string]bool{}
 	for _, t := range tasks {
 		s.assigned[t] = true
