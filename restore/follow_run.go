@@ -194,7 +194,7 @@ func (f *follower) applied(u *Unit, parts []followPart, how FollowAction) error 
 	}
 	for i := range parts {
 		off, ok := cp[streams.TopicPartition{Topic: u.Topic, Partition: parts[i].partition}]
-		parts[i].pos, parts[i].mark = max(u.Parts[i].To, u.Parts[i].From), u.Parts[i].mark
+		parts[i].pos, parts[i].mark = max(u.Parts[i].To, u.Parts[i].From), u.replayed[parts[i].partition].mark
 		switch {
 		case ok && u.Request.Global:
 			parts[i].applied = off - 1

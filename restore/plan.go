@@ -86,6 +86,8 @@ type Unit struct {
 	id      [16]byte // the same; zero before Kafka 2.8
 
 	was string // fingerprint of what stood in its place when the plan was made
+
+	replayed map[int32]Counts // by partition, once it is
 }
 
 // PartRange is the part of one changelog partition that is replayed.
@@ -98,8 +100,6 @@ type PartRange struct {
 	Started    string // why From is where it is, when not the log start
 	Bytes      int64  // size of the partition on its leader; -1 when unmeasured
 	Held       int64  // of a store that is done before: the offset after the last one it holds
-
-	mark kafka.LogMark // what was read last
 }
 
 // Records is how many offsets the range spans.

@@ -389,9 +389,7 @@ func (r *run) unit(ctx context.Context, u *Unit, taskDir, tmp string) unitResult
 		break
 	}
 	out.counts.Restarted = out.restarts
-	for i := range u.Parts {
-		u.Parts[i].mark = out.parts[u.Parts[i].Partition].mark
-	}
+	u.replayed = out.parts
 	r.live.end(u)
 	r.sink.Emit(op.Event{Type: op.Item, Name: name, Done: out.counts.Records, Unit: "records", Message: fmt.Sprintf("%d records in %s", out.counts.Records, out.elapsed.Round(time.Millisecond))})
 	return out
