@@ -194,6 +194,8 @@ func (p *Plan) unusable(u *Unit, g *Origin, config map[string]string) string {
 			return fmt.Sprintf("its offset %d is below the log start %d of %s: records between are gone", off.Offset, r.LogStart, at)
 		case g.tooOld() && froms[i] < r.End:
 			return g.old(u.Topic)
+		case g.limit > 0 && froms[i] < r.End && time.Until(g.AsOf) > clockSkew:
+			return fmt.Sprintf("it is dated %s, which is to come: how old it is, and so whether tombstones of %s are gone, cannot be told", g.AsOf.UTC().Format(time.RFC3339), u.Topic)
 		}
 	}
 	for i := range u.Parts {
@@ -201,6 +203,9 @@ func (p *Plan) unusable(u *Unit, g *Origin, config map[string]string) string {
 	}
 	return ""
 }
+
+// clockSkew is how far the clocks of two hosts may be apart.
+const clockSkew = 10 * time.Minute
 
 func (g *Origin) tooOld() bool { return g.limit > 0 && time.Since(g.AsOf) > g.limit }
 

@@ -38,6 +38,14 @@ func TestSnapshotRefused(t *testing.T) {
 			m.Tasks[0].Files[0].Modified = time.Now().Add(-25 * time.Hour)
 		}, "tombstones"},
 		{"dates of the future", func(_ *Plan, _ *Unit, m *snapshot.Manifest) { m.Created = time.Now().Add(-25 * time.Hour) }, "tombstones"},
+		{"a clock ahead", func(_ *Plan, _ *Unit, m *snapshot.Manifest) {
+			m.Created = time.Now().Add(time.Hour)
+			m.Tasks[0].Files[0].Modified = m.Created
+		}, "cannot be told"},
+		{"a clock a little ahead", func(_ *Plan, _ *Unit, m *snapshot.Manifest) {
+			m.Created = time.Now().Add(time.Minute)
+			m.Tasks[0].Files[0].Modified = m.Created
+		}, ""},
 		{"not cleanly", func(p *Plan, _ *Unit, m *snapshot.Manifest) {
 			p.Options.Guarantee, m.Guarantee = ExactlyOnce, string(AtLeastOnce)
 		}, "aborted"},

@@ -323,6 +323,9 @@ func nearest(path string) string {
 // age warns of state that may be too old to be resumed (truth 11).
 func (p *PullPlan) age() {
 	for _, t := range p.Tasks {
+		if t.State == ToPull && time.Until(t.Written) > 10*time.Minute {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("task %s is dated %s, which is to come: how old it is cannot be told", t.Task, t.Written.UTC().Format(time.RFC3339)))
+		}
 		if old := time.Since(t.Written); t.State == ToPull && !t.Written.IsZero() && old > DefaultDeleteRetention {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("task %s was last written %s ago: where delete.retention.ms of its changelogs is shorter (Kafka's default is 24h), deleted rows would live again; restore such stores in full",
 				t.Task, old.Round(time.Minute)))

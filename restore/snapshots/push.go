@@ -132,7 +132,7 @@ func push(ctx context.Context, b *snapshot.Bucket, o PushOptions, sink op.Sink, 
 	if err != nil {
 		return nil, err
 	}
-	before, err := previous(ctx, b, m)
+	before, err := previous(ctx, b, m, o.Seal.Space())
 	if err != nil {
 		return nil, err
 	}
@@ -275,15 +275,16 @@ func (s *stoppable) Read(p []byte) (int, error) {
 	return s.r.Read(p)
 }
 
-// previous is the newest snapshot that holds a task of this one.
-func previous(ctx context.Context, b *snapshot.Bucket, m *snapshot.Manifest) (*snapshot.Manifest, error) {
+// previous is the newest snapshot that holds a task of this one, and whose objects
+// this one can reuse: not one that is encrypted for others.
+func previous(ctx context.Context, b *snapshot.Bucket, m *snapshot.Manifest, space string) (*snapshot.Manifest, error) {
 	ms, err := b.Manifests(ctx, m.ApplicationID)
 	if err != nil {
 		return nil, err
 	}
 	for _, x := range ms {
 		for _, t := range m.Tasks {
-			if x.Task(t.Name) != nil {
+			if x.Space == space && x.Task(t.Name) != nil {
 				return x, nil
 			}
 		}

@@ -347,6 +347,26 @@ func TestLinksDoNotLeadOut(t *testing.T) {
 	}
 }
 
+// TestNewBecauseEncryptedIsNotRewritten: what is new only because it is encrypted
+// for others is not put down to compaction.
+func TestNewBecauseEncryptedIsNotRewritten(t *testing.T) {
+	w := newWorld(t, "4.0.2-papi-alos")
+	seal, err := snapshot.NewSeal([]string{"age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.push(t, PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := w.push(t, PushOptions{Seal: seal})
+	if err != nil || sealed.Previous != "" || sealed.Compacted.New+sealed.Flushed.New > 0 || sealed.First.New == 0 {
+		t.Errorf("%+v, %v", sealed, err)
+	}
+	if again, err := w.push(t, PushOptions{Seal: seal}); err != nil || again.Previous != sealed.Snapshot || again.Total.New != 0 {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
 // TestNothingToPull is said, not done.
 func TestNothingToPull(t *testing.T) {
 	p := &PullPlan{o: PullOptions{ApplicationID: "app", Tasks: []string{"0_0"}}}
@@ -406,5 +426,13 @@ func TestOldStateIsWarnedOf(t *testing.T) {
 	// What was pulled is as old as what was pushed.
 	if i, err := os.Stat(filepath.Join(into, w.app, "0_0", streams.CheckpointFile)); err != nil || time.Since(i.ModTime()) < 71*time.Hour {
 		t.Errorf("the .checkpoint looks new: %v", err)
+	}
+}
+
+// TestStateOfTheFutureIsWarnedOf: its clock was wrong, so its age is not known.
+func TestStateOfTheFutureIsWarnedOf(t *testing.T) {
+	p := &PullPlan{Tasks: []PullTask{{Task: "0_0", State: ToPull, Written: time.Now().Add(time.Hour)}, {Task: "0_1", State: ToPull, Written: time.Now().Add(time.Minute)}}}
+	if p.age(); len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "0_0 is dated") {
+		t.Errorf("%q", p.Warnings)
 	}
 }
