@@ -136,7 +136,7 @@ func (f *FollowPlan) start(ctx context.Context, u *Unit) (*FollowStart, error) {
 		return nil, op.Errorf(op.KindOf(err), "store %q: whether it is too old to resume cannot be told: %w", u.Request.Name, err)
 	}
 	for _, r := range u.Parts {
-		s.parts = append(s.parts, followPart{partition: r.Partition, pos: r.To, applied: streams.OffsetUnknown, fresh: f.asked, retention: deleteRetention(config)})
+		s.parts = append(s.parts, followPart{partition: r.Partition, pos: r.To, applied: streams.OffsetUnknown, fresh: f.asked, retention: deleteRetention(config), mark: f.kept.mark(u, r.Partition)})
 	}
 	if !u.Done {
 		return s, nil
@@ -280,6 +280,9 @@ type followedFrom struct {
 	ClusterID string `json:"cluster_id"`
 	Topic     string `json:"topic"`
 	TopicID   string `json:"topic_id"`
+	// Marks are, by partition, where in their logs the store was when a run began
+	// or ended.
+	Marks map[int32]kafka.LogMark `json:"marks,omitempty"`
 }
 
 func followFile(stateDir, appID string) string {
@@ -314,10 +317,17 @@ func (m followMark) cluster(u *Unit) string {
 	return m.Stores[markName(u)].ClusterID
 }
 
+func (m followMark) mark(u *Unit, partition int32) kafka.LogMark {
+	if !m.has(u) {
+		return kafka.LogMark{}
+	}
+	return m.Stores[markName(u)].Marks[partition]
+}
+
 // note writes that the stores are kept from these topics.
 func (m followMark) note(p *Plan, units ...*Unit) error {
 	for _, u := range units {
-		m.Stores[markName(u)] = followedFrom{p.ClusterID, u.Topic, u.topicID}
+		m.Stores[markName(u)] = followedFrom{ClusterID: p.ClusterID, Topic: u.Topic, TopicID: u.topicID}
 	}
 	return files.WriteJSON(followFile(p.Options.Into, p.Options.ApplicationID), m)
 }

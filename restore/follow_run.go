@@ -12,6 +12,7 @@ import (
 
 	"sstool/internal/applock"
 	"sstool/internal/files"
+	"sstool/internal/kafka"
 	"sstool/internal/op"
 	"sstool/internal/streams"
 )
@@ -178,7 +179,7 @@ func (f *follower) build(ctx context.Context) error {
 	// A quarter of the budget is for what is on its way, waits and is applied.
 	f.fetch = int32(min(max(p.Options.Memory/4/(3*parts), 64<<10), DefaultPartitionMax))
 	f.trouble.sink, f.trouble.partitions = f.sink, int(parts)
-	return nil
+	return f.noteMarks()
 }
 
 // applied takes over where a restore ended: the last record that it applied is
@@ -224,7 +225,24 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 	wg.Go(func() { f.tell(ctx) })
 	wg.Wait()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, f.noteMarks())...)
+}
+
+// noteMarks writes where in their logs the stores are, so that the next run
+// notices one that was cut back meanwhile.
+func (f *follower) noteMarks() error {
+	p := f.plan
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, u := range f.units {
+		from := p.kept.Stores[markName(u.unit)]
+		from.Marks = map[int32]kafka.LogMark{}
+		for _, part := range u.parts {
+			from.Marks[part.partition] = part.mark
+		}
+		p.kept.Stores[markName(u.unit)] = from
+	}
+	return files.WriteJSON(followFile(p.Options.Into, p.Options.ApplicationID), p.kept)
 }
 
 // keep follows one store, and begins it anew when what it holds is of no use

@@ -403,4 +403,13 @@ func TestFollowCutBack(t *testing.T) {
 	}
 	contains(t, f.events.warnings(), "cut back", "before offset 310", "moved aside")
 	w.sameAsRestored(t, o)
+
+	// While it does not follow.
+	w.CutBack(380)
+	f = w.follow(t, o)
+	f.await(func(s FollowStatus) bool { return s.StartedOver == 1 })
+	w.caughtUp(f, topic, 0)
+	f.stop()
+	contains(t, f.events.warnings(), "cut back", "before offset 380")
+	w.sameAsRestored(t, o)
 }
