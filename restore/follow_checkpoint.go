@@ -215,3 +215,26 @@ func checkpointDB(db *rocks.DB, from, to string) error {
 	}
 	return db.Checkpoint(to)
 }
+
+// noteLeft notes that all stores are flushed and closed, for a push: the times of
+// the .checkpoint files are earlier.
+func (f *follower) noteLeft() error {
+	o := f.opts
+	if !f.plan.Committed {
+		return nil
+	}
+	tasks, now := map[string]standby.Left{}, time.Now()
+	for _, u := range f.units {
+		l := tasks[u.task]
+		i, err := os.Stat(filepath.Join(appDir(o.Into, o.ApplicationID), u.task, streams.CheckpointFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		l.Checkpoint, l.At, l.Stores = i.ModTime(), now, append(l.Stores, u.unit.Request.Name)
+		tasks[u.task] = l
+	}
+	return standby.NoteLeft(o.Into, o.ApplicationID, tasks)
+}

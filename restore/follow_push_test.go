@@ -265,3 +265,63 @@ func TestFollowPushEarly(t *testing.T) {
 	}
 	noRequests(t, o.Into)
 }
+
+// What a follower of committed records has left is closed cleanly, although its
+// .checkpoint has an earlier time than its last flush; what somebody writes after
+// that is not.
+func TestFollowPushLeft(t *testing.T) {
+	w := newWorld(t, kafkatest.Options{})
+	topic := w.changelog(t, "a", 1, numbered(0, 0, 100, 30))
+	o := followOptions(memDir(t), kv("a"))
+	o.Guarantee, o.Siblings, o.FlushInterval = ExactlyOnce, o.Stores, time.Hour
+	f := w.follow(t, o)
+	w.produce(t, topic, numbered(0, 100, 10, 30))
+	w.caughtUp(f, topic, 0)
+	time.Sleep(1100 * time.Millisecond) // some times are of whole seconds
+	f.stop()
+	dir := filepath.Join(appDir(o.Into, app), "0_0")
+	cp := filepath.Join(dir, streams.CheckpointFile)
+	early := time.Now().Add(-time.Minute) // as it is when the leader has not answered
+	if err := os.Chtimes(cp, early, early); err != nil {
+		t.Fatal(err)
+	}
+	b := bucket(t)
+	_, err := push(t, b, o.Into)
+	optest.WantKind(t, err, op.Precondition, "written after its .checkpoint")
+	left := standby.LeftBy(o.Into, app)
+	l := left["0_0"]
+	i, err := os.Stat(cp)
+	if err != nil || len(l.Stores) != 1 {
+		t.Fatal(left, err)
+	}
+	l.Checkpoint = i.ModTime()
+	if err := standby.NoteLeft(o.Into, app, map[string]standby.Left{"0_0": l}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := push(t, b, o.Into); err != nil {
+		t.Error(err)
+	}
+	l.At = l.At.Add(-30 * time.Second) // as if it had been flushed later
+	if err := standby.NoteLeft(o.Into, app, map[string]standby.Left{"0_0": l}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = push(t, b, o.Into)
+	optest.WantKind(t, err, op.Precondition, "written after its .checkpoint")
+}
+
+// And as it leaves it.
+func TestFollowPushStopped(t *testing.T) {
+	w := newWorld(t, kafkatest.Options{})
+	topic := w.changelog(t, "a", 1, numbered(0, 0, 100, 30))
+	o := followOptions(memDir(t), kv("a"))
+	o.Guarantee, o.Siblings = ExactlyOnce, o.Stores
+	for n := range 3 {
+		f := w.follow(t, o)
+		w.produce(t, topic, numbered(0, 100+n*10, 10, 30))
+		w.caughtUp(f, topic, 0)
+		f.stop()
+		if res, err := push(t, bucket(t), o.Into); err != nil || res.Follower {
+			t.Errorf("%+v, %v", res, err)
+		}
+	}
+}

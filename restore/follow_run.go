@@ -55,7 +55,9 @@ func (p *FollowPlan) Run(ctx context.Context, sink op.Sink) (*FollowResult, erro
 	if err := f.build(ctx); err != nil {
 		return nil, err
 	}
-	err = f.follow(ctx)
+	if err = f.follow(ctx); err == nil {
+		err = f.noteLeft()
+	}
 	res := p.followResult(f)
 	sink.Emit(op.Event{Type: op.Summary, Message: res.Text()})
 	return res, err

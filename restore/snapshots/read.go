@@ -15,6 +15,7 @@ import (
 	"sstool/internal/op"
 	"sstool/internal/snapshot"
 	"sstool/internal/spec"
+	"sstool/internal/standby"
 	"sstool/internal/streams"
 )
 
@@ -162,10 +163,15 @@ func (r *reader) closedCleanly(t *snapshot.Task, checkpointed time.Time, databas
 		return nil
 	}
 	offsets, written := 0, ""
+	left := standby.LeftBy(r.o.StateDir, r.o.ApplicationID)
 	for i := range t.Stores {
 		s := &t.Stores[i]
 		offsets += len(s.Offsets)
-		late := func(l *lsm.Live) bool { return l.FlushedAfter(checkpointed) }
+		since := checkpointed
+		if l := left[t.Name]; l.Checkpoint.Equal(checkpointed) && slices.Contains(l.Stores, s.Name) {
+			since = l.At
+		}
+		late := func(l *lsm.Live) bool { return l.FlushedAfter(since) }
 		if r.o.followed[t.Name+"/"+s.Name] {
 			continue // a follower's .checkpoint has another time
 		}
