@@ -55,6 +55,11 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 		if got.code != 0 || got.err != "" {
 			t.Errorf("%s --help: code %d, stderr %q", c.CommandPath(), got.code, got.err)
 		}
+		for _, word := range strings.Fields(c.Example) {
+			if strings.Contains(word, "://") && strings.ContainsAny(word, "?&") && !strings.HasPrefix(word, "'") {
+				t.Errorf("%s: a shell does not pass the example's %s on as it is: quote it", c.CommandPath(), word)
+			}
+		}
 		for _, sub := range c.Commands() {
 			walk(sub)
 		}

@@ -57,7 +57,7 @@ const restoreExample = `  # How long would this application take to recover, and
   sstool restore --share orders-restore --status
 
   # From the newest snapshots, and what came since.
-  sstool restore --into /var/lib/kafka-streams --spec orders.yaml --from-snapshot s3://backups/streams?region=eu-central-1
+  sstool restore --into /var/lib/kafka-streams --spec orders.yaml --from-snapshot 's3://backups/streams?region=eu-central-1'
 
   # One task only; show what would be done.
   sstool restore --into /var/lib/kafka-streams --spec orders.yaml --task 0_1 --dry-run

@@ -25,7 +25,7 @@ URL is where snapshots are kept:
 
 Credentials are found as AWS's own tools find them: AWS_ACCESS_KEY_ID and
 AWS_SECRET_ACCESS_KEY, a profile of ~/.aws (&profile=NAME), or the role of the
-machine. They have no place in the URL.`
+machine. They have no place in the URL. In a shell, quote a URL with settings.`
 
 func newSnapshot(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -33,9 +33,9 @@ func newSnapshot(a *app) *cobra.Command {
 		Short:       "take stores to object storage and back",
 		Long:        snapshotLong,
 		Annotations: exits(exitsAll),
-		Example: `  sstool snapshot push s3://backups/streams?region=eu-central-1 --state-dir /var/lib/kafka-streams --application-id orders
-  sstool snapshot list s3://backups/streams?region=eu-central-1
-  sstool snapshot pull s3://backups/streams?region=eu-central-1 --application-id orders --into /var/lib/kafka-streams`,
+		Example: `  sstool snapshot push 's3://backups/streams?region=eu-central-1' --state-dir /var/lib/kafka-streams --application-id orders
+  sstool snapshot list 's3://backups/streams?region=eu-central-1'
+  sstool snapshot pull 's3://backups/streams?region=eu-central-1' --application-id orders --into /var/lib/kafka-streams`,
 	}
 	group(cmd)
 	cmd.AddCommand(newSnapshotPush(a), newSnapshotList(a), newSnapshotShow(a), newSnapshotPull(a), newSnapshotVerify(a), newSnapshotPrune(a))

@@ -56,7 +56,7 @@ func newSnapshotList(a *app) *cobra.Command {
 		Use:         "list URL",
 		Short:       "list the snapshots",
 		Long:        "Lists the snapshots of one application, or of all, the newest first. NEW is what\na snapshot has that no older one in the list has.",
-		Example:     "  sstool snapshot list file:///backup/streams\n  sstool snapshot list s3://backups/streams?region=eu-central-1 --application-id orders -o json",
+		Example:     "  sstool snapshot list file:///backup/streams\n  sstool snapshot list 's3://backups/streams?region=eu-central-1' --application-id orders -o json",
 		Annotations: exits(exitsBucket),
 		Args:        bucketArg,
 	}
@@ -148,7 +148,7 @@ func newSnapshotVerify(a *app) *cobra.Command {
 size and hash. What is missing or wrong is named, with the files and snapshots it
 is of. A wrong object is made right by pushing with --rewrite from a state directory
 that has the file.`,
-		Example: "  sstool snapshot verify file:///backup/streams\n  sstool snapshot verify s3://backups/streams?region=eu-central-1 --snapshot 20261130T192301.482Z-3f9a0c1d --identity key.txt",
+		Example: "  sstool snapshot verify file:///backup/streams\n  sstool snapshot verify 's3://backups/streams?region=eu-central-1' --snapshot 20261130T192301.482Z-3f9a0c1d --identity key.txt",
 		Annotations: exits([]exit{
 			{0, "ok"}, {1, "failed"}, {2, "wrong flags or URL"}, {3, "an object is missing or wrong"}, {10, "no such bucket or snapshot"}, {12, "a manifest is corrupt"},
 			{13, "the store is unreachable, or access denied"}, {14, "encrypted, and the key is missing"}, {130, "interrupted"},

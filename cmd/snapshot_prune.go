@@ -41,7 +41,7 @@ func newSnapshotPrune(a *app) *cobra.Command {
 		Short: "delete old snapshots, and objects that none names",
 		Long:  snapshotPruneLong,
 		Example: `  sstool snapshot prune file:///backup/streams --keep 3 --dry-run
-  sstool snapshot prune s3://backups/streams?region=eu-central-1 --keep 2 --keep-within 7d --yes`,
+  sstool snapshot prune 's3://backups/streams?region=eu-central-1' --keep 2 --keep-within 7d --yes`,
 		Annotations: exits([]exit{
 			{0, "ok"}, {1, "failed"}, {2, "wrong flags or URL, or no terminal to ask on without --yes"}, {10, "no such bucket"},
 			{12, "a manifest is corrupt: nothing is deleted"}, {13, "the store is unreachable, or access denied"}, {130, "interrupted or declined"},

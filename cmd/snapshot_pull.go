@@ -42,7 +42,7 @@ func newSnapshotPull(a *app) *cobra.Command {
 		Short: "download tasks into an empty state directory",
 		Long:  snapshotPullLong,
 		Example: `  sstool snapshot pull file:///backup/streams --application-id orders --into /var/lib/kafka-streams
-  sstool snapshot pull s3://backups/streams?region=eu-central-1 --application-id orders --task 0_1,0_2 --into /var/lib/kafka-streams --dry-run`,
+  sstool snapshot pull 's3://backups/streams?region=eu-central-1' --application-id orders --task 0_1,0_2 --into /var/lib/kafka-streams --dry-run`,
 		Annotations: exits([]exit{
 			{0, "ok"}, {1, "failed"}, {2, "wrong flags or URL"}, {10, "no such bucket, snapshot, task or store"}, {11, "the application runs"},
 			{12, "an object is not what the manifest says"}, {13, "the store is unreachable, or access denied"},

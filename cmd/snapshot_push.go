@@ -56,8 +56,8 @@ func newSnapshotPush(a *app) *cobra.Command {
 		Short: "push the tasks of a stopped application, or of a running standby",
 		Long:  snapshotPushLong,
 		Example: `  sstool snapshot push file:///backup/streams --state-dir /var/lib/kafka-streams --application-id orders
-  sstool snapshot push s3://backups/streams?region=eu-central-1 --state-dir /var/lib/kafka-streams --application-id orders --bootstrap-server localhost:9092 --limit 100MB
-  sstool snapshot push s3://backups/streams?region=eu-central-1 --state-dir /var/lib/kafka-streams --application-id orders --recipient age1…`,
+  sstool snapshot push 's3://backups/streams?region=eu-central-1' --state-dir /var/lib/kafka-streams --application-id orders --bootstrap-server localhost:9092 --limit 100MB
+  sstool snapshot push 's3://backups/streams?region=eu-central-1' --state-dir /var/lib/kafka-streams --application-id orders --recipient age1…`,
 		Annotations: exits([]exit{
 			{0, "ok"}, {1, "failed"}, {2, "wrong flags or URL"}, {10, "no such directory, task or bucket"}, {11, "the application runs"},
 			{12, "a file of a store is corrupt"}, {13, "the store or Kafka is unreachable, or access denied"},
