@@ -27,7 +27,7 @@ func TestRestoreSnapshotKilled(t *testing.T) {
 	if rocksVersion() == "" {
 		t.Skip("built without RocksDB")
 	}
-	k := newSnapshotKill(t)
+	k := newSnapshotKill(t, "")
 	t.Run("during the pull", k.duringPull)
 	t.Run("during the tail", k.duringTail)
 	t.Run("anywhere", k.anywhere)
@@ -37,6 +37,7 @@ type snapshotKill struct {
 	*testing.T // of the whole test
 	w          *kafkatest.Cluster
 	dir        string
+	bucket     string // its URL
 	exe        string
 	want       map[string]string // of a full restore, by task and store
 	ends       streams.Checkpoint
@@ -66,8 +67,13 @@ func (k *snapshotKill) produce(seed uint64, n int) {
 	}
 }
 
-func newSnapshotKill(t *testing.T) *snapshotKill {
-	k := &snapshotKill{T: t, dir: t.TempDir()}
+// newSnapshotKill makes an application, a snapshot of it at the URL ("" is a
+// directory), and what came later.
+func newSnapshotKill(t *testing.T, bucket string) *snapshotKill {
+	k := &snapshotKill{T: t, dir: t.TempDir(), bucket: bucket}
+	if bucket == "" {
+		k.bucket = "file://" + filepath.Join(k.dir, "bucket")
+	}
 	var err error
 	if k.exe, err = os.Executable(); err != nil { // it is sstool as well, see TestMain
 		t.Fatal(err)
@@ -89,7 +95,7 @@ func newSnapshotKill(t *testing.T) *snapshotKill {
 	k.produce(1, 3000)
 	old := filepath.Join(k.dir, "old")
 	k.sstool(t, "restore", "--into", old, "--spec", filepath.Join(k.dir, "spec.yaml"))
-	k.sstool(t, "snapshot", "push", k.bucket(), "--state-dir", old, "--application-id", "app")
+	k.sstool(t, "snapshot", "push", k.bucket, "--state-dir", old, "--application-id", "app")
 	k.produce(2, 300)
 	full := filepath.Join(k.dir, "full")
 	k.sstool(t, "restore", "--into", full, "--spec", filepath.Join(k.dir, "spec.yaml"))
@@ -103,11 +109,9 @@ func newSnapshotKill(t *testing.T) *snapshotKill {
 	return k
 }
 
-func (k *snapshotKill) bucket() string { return "file://" + filepath.Join(k.dir, "bucket") }
-
 // command is the restore that gets killed.
 func (k *snapshotKill) command(into string, more ...string) *exec.Cmd {
-	return k.program(append([]string{"restore", "--into", into, "--spec", filepath.Join(k.dir, "spec.yaml"), "--from-snapshot", k.bucket(), "-o", "json"}, more...)...)
+	return k.program(append([]string{"restore", "--into", into, "--spec", filepath.Join(k.dir, "spec.yaml"), "--from-snapshot", k.bucket, "-o", "json"}, more...)...)
 }
 
 func (k *snapshotKill) program(args ...string) *exec.Cmd {
@@ -126,24 +130,16 @@ func (k *snapshotKill) sstool(t *testing.T, args ...string) {
 
 // complete runs the command to its end: the rows are those of a full restore,
 // and every store came from the snapshot. It returns what was downloaded.
-func (k *snapshotKill) complete(t *testing.T, into string) int64 {
+func (k *snapshotKill) complete(t *testing.T, into string, more ...string) int64 {
 	t.Helper()
-	cmd := k.command(into)
+	cmd := k.command(into, more...)
 	var diag strings.Builder
 	cmd.Stderr = &diag
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, diag.String())
 	}
-	var doc struct {
-		Snapshot struct {
-			Fetched int64 `json:"fetched_bytes"`
-			Stores  []struct {
-				Store  string
-				InFull string `json:"in_full_because"`
-			}
-		}
-	}
+	var doc fromSnapshotDoc
 	if err := json.Unmarshal(out, &doc); err != nil {
 		t.Fatal(err)
 	}

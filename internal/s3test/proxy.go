@@ -16,7 +16,8 @@ type Fault struct {
 	Status int           // answer this instead of asking the server
 	Cut    bool          // cut the connection in the middle of the answer
 	CutIn  bool          // cut it before the request has arrived
-	Wrong  bool          // change bytes of the answer
+	Wrong  bool          // change a byte of the answer
+	Summed bool          // and keep the checksum that the store has
 	Delay  time.Duration // before it is answered
 	Hang   bool          // never answer
 	Stick  bool          // stop in the middle of the answer and keep the connection
@@ -52,7 +53,7 @@ func NewProxy(t *testing.T, endpoint string) *Proxy {
 			f, _ := r.Request.Context().Value(faultKey{}).(Fault)
 			if f.Cut || f.Wrong || f.Stick {
 				r.Body = &spoiled{r.Body, f, r.ContentLength / 2, r.Request.Context().Done(), stop}
-				if f.Wrong { // as a store that has the wrong bytes itself would answer
+				if f.Wrong && !f.Summed { // as a store that has the wrong bytes itself would answer
 					for h := range r.Header {
 						if len(h) > 15 && h[:15] == "X-Amz-Checksum-" {
 							r.Header.Del(h)

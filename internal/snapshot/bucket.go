@@ -122,9 +122,13 @@ func (b *Bucket) once(ctx context.Context, do func(ctx context.Context, alive fu
 
 // code is what the store says of an error, more exactly than gocloud.dev knows.
 func code(err error) gcerrors.ErrorCode {
-	var api interface{ ErrorCode() string } // of AWS's SDK
-	if errors.As(err, &api) && api.ErrorCode() == "NotImplemented" {
+	switch apiCode(err) {
+	case "NotImplemented":
 		return gcerrors.Unimplemented
+	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "InvalidAccessKeyId", "XAdminUserNotFound": // statuses differ
+		return gcerrors.PermissionDenied
+	case "RequestTimeout": // a 400
+		return gcerrors.Unknown
 	}
 	if c := gcerrors.Code(err); c != gcerrors.Unknown {
 		return c

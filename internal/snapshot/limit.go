@@ -61,7 +61,7 @@ func (m *meteredReader) Read(p []byte) (int, error) {
 		}
 		m.alive()
 	}
-	return n, err
+	return n, wrongSum(err)
 }
 
 type meteredWriter struct {

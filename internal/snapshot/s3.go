@@ -196,3 +196,21 @@ func withoutCredentials(err error) *noCredentials {
 	errors.As(err, &e)
 	return e
 }
+
+// wrongSum tells content that has not the checksum which the store keeps with it
+// from what may pass: the SDK has no public type for it.
+func wrongSum(err error) error {
+	if err != nil && strings.Contains(err.Error(), "checksum did not match") {
+		return &op.Error{Kind: op.Corrupt, What: "not what the store itself has a checksum of", Err: plainly{err}}
+	}
+	return err
+}
+
+// apiCode is what S3 itself calls an error.
+func apiCode(err error) string {
+	var api interface{ ErrorCode() string }
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}

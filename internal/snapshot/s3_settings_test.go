@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -143,5 +144,40 @@ func TestNoCredentials(t *testing.T) {
 	}
 	if again(&noCredentials{os.ErrClosed, false}) || !again(&noCredentials{os.ErrClosed, true}) {
 		t.Error("which of them are tried again?")
+	}
+}
+
+// TestS3Answers is what errors of a store mean: their status alone does not say it.
+func TestS3Answers(t *testing.T) {
+	awsEnv(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "s")
+	for _, c := range []struct {
+		status int
+		code   string
+		kind   op.Kind
+	}{
+		{400, "ExpiredToken", op.Unreachable},
+		{403, "InvalidAccessKeyId", op.Unreachable},
+		{400, "AuthorizationHeaderMalformed", op.Failed},
+		{400, "RequestTimeout", op.Unreachable},
+		{404, "NoSuchKey", op.NotFound},
+		{200, "", op.Corrupt}, // with a checksum of other content
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("x-amz-checksum-crc32", "AAAAAA==")
+			w.WriteHeader(c.status)
+			fmt.Fprintf(w, "<Error><Code>%s</Code><Message>m</Message></Error>", c.code)
+		}))
+		b, err := Open(t.Context(), "s3://b?endpoint="+s.URL, Options{Tries: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = b.getSmall(t.Context(), "k", 1000)
+		if op.KindOf(err) != c.kind || err == nil {
+			t.Errorf("%d %s: kind %v: %v", c.status, c.code, op.KindOf(err), err)
+		}
+		b.Close()
+		s.Close()
 	}
 }

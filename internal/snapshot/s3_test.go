@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,111 +90,104 @@ func TestS3(t *testing.T) {
 	}
 }
 
+// together runs subtests at the same time.
+func together[C any](t *testing.T, cases map[string]C, run func(t *testing.T, name string, c C)) {
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run(t, name, c)
+		})
+	}
+}
+
 func TestS3Faults(t *testing.T) {
 	s3test.Slow(t)
 	endpoint, dir := s3test.Start(t)
-	proxy := s3test.NewProxy(t, endpoint)
-	b := openS3(t, proxy.Endpoint, "p", Options{Stall: 8 * time.Second})
-	s := s3State()
-	old, _ := mustPush(t, b, s, PushOptions{})
-	object := func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/objects/") }
-	// once breaks the first n requests that match.
-	once := func(n int, match func(r *http.Request) bool, f s3test.Fault) func(r *http.Request) s3test.Fault {
-		return func(r *http.Request) s3test.Fault {
-			if n > 0 && match(r) {
-				n--
-				return f
-			}
-			return s3test.Fault{}
-		}
-	}
-	method := func(m string) func(r *http.Request) bool {
-		return func(r *http.Request) bool { return object(r) && r.Method == m }
-	}
-	manifest := func(r *http.Request) bool {
-		return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/snapshots/")
-	}
-	all := func(r *http.Request) bool { return object(r) }
-
+	all, get, put := s3test.Below("objects", ""), s3test.Below("objects", http.MethodGet), s3test.Below("objects", http.MethodPut)
+	manifest := s3test.Below("snapshots", http.MethodPut)
 	t.Run("faults that pass", func(t *testing.T) {
-		for what, fault := range map[string]func(r *http.Request) s3test.Fault{
-			"503":              once(3, all, s3test.Fault{Status: 503}),
-			"cut":              once(3, method("GET"), s3test.Fault{Cut: true}),
-			"cut in":           once(3, all, s3test.Fault{CutIn: true}),
-			"slow":             once(5, all, s3test.Fault{Delay: 300 * time.Millisecond}),
-			"hangs":            once(1, all, s3test.Fault{Hang: true}),
-			"wrong once":       once(1, method("GET"), s3test.Fault{Wrong: true}),
-			"answer lost":      once(2, method("PUT"), s3test.Fault{Lost: true}),
-			"manifest's lost":  once(1, manifest, s3test.Fault{Lost: true}),
-			"manifest's 503":   once(2, manifest, s3test.Fault{Status: 503}),
-			"markers' answers": once(2, func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/pending/") }, s3test.Fault{Lost: true}),
-		} {
+		together(t, map[string]func(r *http.Request) s3test.Fault{
+			"503":              s3test.First(3, all, s3test.Fault{Status: 503}),
+			"cut":              s3test.First(3, get, s3test.Fault{Cut: true}),
+			"cut in":           s3test.First(3, all, s3test.Fault{CutIn: true}),
+			"slow":             s3test.First(5, all, s3test.Fault{Delay: 300 * time.Millisecond}),
+			"hangs":            s3test.First(1, all, s3test.Fault{Hang: true}),
+			"sticks":           s3test.First(1, get, s3test.Fault{Stick: true}),
+			"wrong once":       s3test.First(1, get, s3test.Fault{Wrong: true}),
+			"answer lost":      s3test.First(2, put, s3test.Fault{Lost: true}),
+			"manifest's lost":  s3test.First(1, manifest, s3test.Fault{Lost: true}),
+			"manifest's 503":   s3test.First(2, manifest, s3test.Fault{Status: 503}),
+			"markers' answers": s3test.First(2, s3test.Below("pending", ""), s3test.Fault{Lost: true}),
+		}, func(t *testing.T, what string, fault func(r *http.Request) s3test.Fault) {
+			proxy := s3test.NewProxy(t, endpoint)
+			b := openS3(t, proxy.Endpoint, url.PathEscape(what), Options{Stall: 8 * time.Second})
+			s := s3State()
+			mustPush(t, b, s, PushOptions{})
 			proxy.Break(fault)
 			s["new.sst"] = what
 			m, _ := mustPush(t, b, s, PushOptions{Rewrite: true})
 			if dir, err := fetchAll(t, b, m, Key{}); err != nil {
-				t.Errorf("%s: %v", what, err)
+				t.Error(err)
 			} else if data, _ := os.ReadFile(filepath.Join(dir, "rocksdb/st/000001.sst")); !bytes.Equal(data, []byte(s["000001.sst"])) {
-				t.Errorf("%s: a wrong file", what)
+				t.Error("a wrong file")
 			}
 			if proxy.Hit() == 0 {
-				t.Errorf("%s: no request was hit", what)
+				t.Error("no request was hit")
 			}
 			proxy.Break(nil)
 			whole(t, b, Key{})
-		}
+		})
 	})
 	t.Run("faults that stay", func(t *testing.T) {
-		for what, c := range map[string]struct {
+		type stays struct {
 			f     s3test.Fault
 			match func(r *http.Request) bool
 			push  op.Kind
 			pull  op.Kind
-		}{
+		}
+		together(t, map[string]stays{
 			"503":    {s3test.Fault{Status: 503}, all, op.Unreachable, op.Unreachable},
 			"403":    {s3test.Fault{Status: 403}, all, op.Unreachable, op.Unreachable},
-			"cut":    {s3test.Fault{Cut: true}, method("GET"), -1, op.Unreachable},
-			"wrong":  {s3test.Fault{Wrong: true}, method("GET"), -1, op.Corrupt},
-			"404":    {s3test.Fault{Status: 404}, method("GET"), -1, op.NotFound},
+			"cut":    {s3test.Fault{Cut: true}, get, -1, op.Unreachable},
+			"wrong":  {s3test.Fault{Wrong: true}, get, -1, op.Corrupt},
+			"summed": {s3test.Fault{Wrong: true, Summed: true}, get, -1, op.Corrupt},
+			"404":    {s3test.Fault{Status: 404}, get, -1, op.NotFound},
+			"sticks": {s3test.Fault{Stick: true}, get, -1, op.Unreachable},
 			"hang":   {s3test.Fault{Hang: true}, all, op.Unreachable, op.Unreachable},
 			"cut in": {s3test.Fault{CutIn: true}, all, op.Unreachable, op.Unreachable},
-		} {
-			b := openS3(t, proxy.Endpoint, "p", Options{Stall: 6 * time.Second, Tries: 2, Parallel: 8})
-			before := len(keys(t, b, "snapshots/"))
-			proxy.Break(func(r *http.Request) s3test.Fault {
-				if c.match(r) {
-					return c.f
-				}
-				return s3test.Fault{}
-			})
-			begun := time.Now()
+		}, func(t *testing.T, what string, c stays) {
+			proxy := s3test.NewProxy(t, endpoint)
+			b := openS3(t, proxy.Endpoint, "stays/"+url.PathEscape(what), Options{Stall: 3 * time.Second, Tries: 2, Parallel: 8})
+			direct := openS3(t, endpoint, "stays/"+url.PathEscape(what), Options{}) // is given up by nobody
+			s := s3State()
+			old, _ := mustPush(t, direct, s, PushOptions{})
+			proxy.Break(s3test.First(-1, c.match, c.f))
 			if c.push >= 0 {
-				s["new.sst"] = "stays " + what
+				s["new.sst"] = what
 				if _, err := b.Push(t.Context(), s.manifest("app"), s.open, PushOptions{}, nil); op.KindOf(err) != c.push || err == nil {
-					t.Errorf("%s: push: %v", what, err)
+					t.Errorf("push: %v", err)
 				}
 			}
 			got, err := fetchAll(t, b, old, Key{})
 			if op.KindOf(err) != c.pull || err == nil {
-				t.Errorf("%s: pull: kind %v: %v", what, op.KindOf(err), err)
-			}
-			if d := time.Since(begun); d > 2*time.Minute {
-				t.Errorf("%s: it took %s to end", what, d)
+				t.Errorf("pull: kind %v: %v", op.KindOf(err), err)
 			}
 			left, _ := filepath.Glob(filepath.Join(got, "rocksdb/st/*"))
 			for _, f := range left {
 				if data, _ := os.ReadFile(f); string(data) != s3State()[filepath.Base(f)] {
-					t.Errorf("%s: %s is wrong", what, f)
+					t.Errorf("%s is wrong", f)
 				}
 			}
 			proxy.Break(nil)
-			if after := len(keys(t, b, "snapshots/")); after != before {
-				t.Errorf("%s: a broken push left a snapshot", what)
+			if n := len(keys(t, direct, "snapshots/")); n != 1 {
+				t.Error("a broken push left a snapshot")
 			}
-			whole(t, b, Key{})
-		}
+			whole(t, direct, Key{})
+		})
 	})
 	t.Run("an object that is lost or wrong in the store", func(t *testing.T) {
+		b := openS3(t, endpoint, "p", Options{})
+		old, _ := mustPush(t, b, s3State(), PushOptions{})
 		names, err := filepath.Glob(filepath.Join(dir, "p", "objects", "plain", "*", "*"))
 		if err != nil || len(names) < 2 {
 			t.Fatal(names, err)
@@ -245,14 +239,14 @@ func TestS3SaysWhatIsWrong(t *testing.T) {
 	}{
 		"no bucket":   {strings.Replace(s3test.URL(endpoint, ""), s3test.Bucket, "another", 1), op.NotFound},
 		"bad name":    {strings.Replace(s3test.URL(endpoint, ""), s3test.Bucket, "b", 1), op.Failed},
-		"nobody":      {s3test.URL("http://127.0.0.1:1", ""), op.Unreachable},
+		"nobody":      {s3test.URL("http://127.0.0.1:1", ""), op.Unreachable}, // the SDK's own tries take their time
 		"credentials": {s3test.URL(endpoint, ""), op.Unreachable},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if what == "credentials" {
 				t.Setenv("AWS_SECRET_ACCESS_KEY", "geheim")
 			}
-			b, err := Open(t.Context(), c.url, Options{Tries: 2, pause: time.Millisecond})
+			b, err := Open(t.Context(), c.url, Options{Tries: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
