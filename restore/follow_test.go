@@ -171,6 +171,39 @@ func TestFollow(t *testing.T) {
 	w.sameAsRestored(t, o)
 }
 
+// A versioned store that is opened again still knows what was deleted: a late
+// record of before does not bring its key back, and history that nobody needs any
+// more goes.
+func TestFollowVersionedGoesOn(t *testing.T) {
+	w := newWorld(t, kafkatest.Options{})
+	minute := func(m int64, key, value string) kafkatest.Record {
+		r := kafkatest.Record{Key: []byte(key), Timestamp: 1_700_000_000_000 + m*60_000}
+		if value != "" {
+			r.Value = []byte(value)
+		}
+		return r
+	}
+	topic := w.changelog(t, "v", 1, []kafkatest.Record{minute(0, "a", "first"), minute(20, "a", ""), minute(30, "b", "other")})
+	o := followOptions(memDir(t), streams.Store{Name: "v", Kind: streams.Versioned, HistoryRetention: time.Hour, SegmentInterval: 5 * time.Minute})
+	for _, later := range []kafkatest.Record{minute(10, "a", "late"), minute(12, "a", "later"), minute(85, "b", "newer"), minute(21, "a", "too late")} {
+		f := w.follow(t, o)
+		w.produce(t, topic, []kafkatest.Record{later})
+		w.caughtUp(f, topic, 0)
+		f.stop()
+		got := strings.Join(rowsOf(dump(t, appDir(o.Into, app))), "\n")
+		if strings.Contains(got, " ffffffffffffffff61 ") {
+			t.Fatalf("the deleted key is back after %q:\n%s", later.Value, got)
+		}
+	}
+	w.produce(t, topic, []kafkatest.Record{minute(200, "b", "newest")})
+	f := w.follow(t, o)
+	w.caughtUp(f, topic, 0)
+	f.stop()
+	if got := rowsOf(dump(t, appDir(o.Into, app))); slices.ContainsFunc(got, func(l string) bool { return strings.Contains(l, "61 ") && strings.Contains(l, "/v ") }) {
+		t.Errorf("expired history of the deleted key is left:\n%s", strings.Join(got, "\n"))
+	}
+}
+
 // A changelog that is made anew, one whose start moves past the position, and a
 // follower that was away for too long: the store starts over.
 func TestFollowStartsOver(t *testing.T) {

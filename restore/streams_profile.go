@@ -182,6 +182,9 @@ func (r *run) openBatchStore(u *Unit, taskDir string) (batchStore, error) {
 		return &memoryStore{}, nil
 	}
 	if s.Kind == streams.Versioned {
+		if r.plan.Options.follow && u.Resume != "" {
+			return openFollowedVersioned(taskDir, s, r.plan.checksum())
+		}
 		return openVersioned(taskDir, s, r.plan.checksum())
 	}
 	conv, err := streams.NewConverter(s)

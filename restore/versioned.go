@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"sstool/internal/kafka"
+	"sstool/internal/lsm"
 	"sstool/internal/op"
 	"sstool/internal/rocks"
 	"sstool/internal/streams"
@@ -38,6 +39,52 @@ func openVersioned(taskDir string, s streams.Store, sum rocks.Checksum) (*versio
 	v.backend = &versionedBackend{db: db, batch: db.Batch()}
 	v.replay = streams.NewVersionedStore(s, v.backend)
 	return v, nil
+}
+
+// openFollowedVersioned opens a store to go on with it as a standby that was
+// never stopped, with all the history that it has.
+func openFollowedVersioned(taskDir string, s streams.Store, sum rocks.Checksum) (*versionedStore, error) {
+	segments, err := versionedSegments(streams.DatabaseDir(taskDir, s, 0))
+	if err != nil {
+		return nil, err
+	}
+	v, err := openVersioned(taskDir, s, sum)
+	if err == nil {
+		v.replay.Continue(segments)
+	}
+	return v, err
+}
+
+// versionedSegments are the ids of the segments that have rows, ascending: one
+// seek for each.
+func versionedSegments(dir string) ([]int64, error) {
+	d, err := lsm.OpenDB(dir)
+	switch {
+	case op.KindOf(err) == op.NotFound:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	it, err := d.Iter(streams.DefaultFamily, lsm.IterOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	var out []int64
+	var from [8]byte
+	for it.SeekGE(from[:]) {
+		key, _ := it.Row()
+		if len(key) < 8 {
+			return nil, op.Errorf(op.Corrupt, "%s: row key %x has no segment", dir, key)
+		}
+		id := int64(binary.BigEndian.Uint64(key))
+		if id < 0 { // the latest rows
+			break
+		}
+		out = append(out, id)
+		binary.BigEndian.PutUint64(from[:], uint64(id+1))
+	}
+	return out, it.Err()
 }
 
 func (v *versionedStore) apply(recs []batchRecord, c *Counts) error {

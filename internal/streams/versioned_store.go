@@ -36,7 +36,8 @@ type VersionedInput struct {
 // that is flushed at the end of each batch, history first, then the latest
 // rows. Segments are known only from when this store first used them, as after
 // every opening of a store by Kafka Streams: history of older segments in a
-// database that is resumed is neither searched nor expired.
+// database that is resumed is neither searched nor expired, unless Continue
+// tells of it.
 type VersionedStore struct {
 	put        versionedPut
 	db         VersionedBackend
@@ -65,6 +66,17 @@ type bufferedKey struct {
 // NewVersionedStore makes a store over a database.
 func NewVersionedStore(s Store, db VersionedBackend) *VersionedStore {
 	return &VersionedStore{put: newVersionedPut(s), db: db, streamTime: -1, buffer: map[string]*bufferedKey{}}
+}
+
+// Continue tells of the segments in the database, ascending, so that the store
+// goes on as if it had never been closed. A store that does not know them finds
+// no deletion there: a late record of before one would bring its key back. The
+// newest segment is that of a version's end, so stream time had come that far.
+func (s *VersionedStore) Continue(segments []int64) {
+	s.known = segments
+	if n := len(segments); n > 0 {
+		s.streamTime = max(s.streamTime, segments[n-1]*s.put.intervalMs)
+	}
 }
 
 // StreamTime is the largest timestamp seen, -1 before the first.
