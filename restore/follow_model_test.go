@@ -68,7 +68,7 @@ func followFileChild(bootstrap, file string) error {
 	if err := files.ReadJSON(file, &o); err != nil {
 		return err
 	}
-	c, err := kafka.Open(ctx, kafka.Config{Bootstrap: []string{bootstrap}})
+	c, err := kafka.Open(ctx, kafka.Config{Bootstrap: strings.Split(bootstrap, ",")})
 	if err != nil {
 		return err
 	}

@@ -62,11 +62,11 @@ func followHandOver(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p w
 	_, err := h.Build(ctx, live, input(0, 300))
 	must("build", err)
 
-	f := startFollower(ctx, t, b, standby, p, h.Version)
+	f := startFollower(ctx, t, standby, p, h.Version)
 	must("start", h.Start(ctx, live))
 	must("feed", h.Feed(ctx, live, input(300, 300)))
 	f.kill()
-	f = startFollower(ctx, t, b, standby, p, h.Version)
+	f = startFollower(ctx, t, standby, p, h.Version)
 	must("stop the broker", b.Stop())
 	time.Sleep(3 * time.Second)
 	must("start the broker", b.Start(ctx))
@@ -81,13 +81,18 @@ func followHandOver(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p w
 
 	hand := takeOver(ctx, t, h, p, standby, left)
 	t.Logf("%s: %d records restored of what was written since", id, hand.TotalRestored)
-	sameAsOwn(ctx, t, b, h, p, standby)
+	sameAsOwn(ctx, t, h, p, standby, left)
 
 	// The directory is the application's now, offsets where it keeps them.
-	f = startFollower(ctx, t, b, standby, p, h.Version)
+	f = startFollower(ctx, t, standby, p, h.Version)
 	f.terminate()
-	hand = takeOver(ctx, t, h, p, standby, checkpoints(t, standby))
-	for _, s := range p.Stores(id) {
+	nothingRestored(t, p, standby, takeOver(ctx, t, h, p, standby, checkpoints(t, standby)))
+}
+
+// nothingRestored is what is wanted when nothing was written since the follower ended.
+func nothingRestored(t *testing.T, p worldtest.Profile, app worldtest.App, hand worldtest.HandoffReport) {
+	t.Helper()
+	for _, s := range p.Stores(app.ID) {
 		if s.OnDisk() && !s.Global && hand.RestoredOf(s.Name) != 0 {
 			t.Errorf("store %s: %d records restored, and nothing was written since", s.Name, hand.RestoredOf(s.Name))
 		}
@@ -129,10 +134,11 @@ func takeOver(ctx context.Context, t *testing.T, h *worldtest.Harness, p worldte
 	return hand
 }
 
-// sameAsOwn compares the rows with those that the same version restores.
-func sameAsOwn(ctx context.Context, t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p worldtest.Profile, app worldtest.App) {
+// sameAsOwn compares the rows with those that the same version restores, when a
+// follower has left those offsets and the application has restored the rest.
+func sameAsOwn(ctx context.Context, t *testing.T, h *worldtest.Harness, p worldtest.Profile, app worldtest.App, left streams.Checkpoint) {
 	t.Helper()
-	own, err := ownRestore(ctx, t, b, h, p, app)
+	own, err := ownRestore(ctx, t, h, p, app)
 	if err != nil {
 		t.Fatalf("Kafka Streams' own restore: %v", err)
 	}
@@ -159,12 +165,34 @@ func sameAsOwn(ctx context.Context, t *testing.T, b *worldtest.Broker, h *worldt
 		if s.Kind == string(streams.Versioned) {
 			// Of expired versions those of one poll are not written, and a follower's
 			// polls are shorter: more of the history is there. Newest versions are the same.
-			diff = slices.DeleteFunc(diff, func(l string) bool { return !strings.Contains(l, "row ffffffffffffffff") })
+			late, err := revived(ctx, app, s, left)
+			if err != nil {
+				t.Fatal(err)
+			}
+			diff = slices.DeleteFunc(diff, func(l string) bool {
+				return !strings.Contains(l, "row ffffffffffffffff") || slices.ContainsFunc(late, func(r string) bool { return strings.HasSuffix(l, r) })
+			})
 		}
 		if len(diff) > 0 {
 			t.Errorf("store %s (%s): %d rows differ from Kafka Streams' own restore:\n  %s", s.Name, s.Kind, len(diff), strings.Join(diff[:min(len(diff), 6)], "\n  "))
 		}
 	}
+}
+
+// revived are the rows that records of the tail may have left although their keys
+// were deleted: Kafka Streams knows no history of a store that it has only opened,
+// and takes a late record for the newest. The follower knows it.
+func revived(ctx context.Context, app worldtest.App, s worldtest.Store, left streams.Checkpoint) ([]string, error) {
+	records, err := worldtest.ReadTopic(ctx, app.Bootstrap, s.Topic)
+	var out []string
+	for p, rs := range records {
+		for _, r := range rs {
+			if off, ok := left[streams.TopicPartition{Topic: s.Topic, Partition: p}]; !ok || r.Offset > off {
+				out = append(out, fmt.Sprintf("row ffffffffffffffff%x = %016x%x not wanted", r.Key, r.Timestamp.UnixMilli(), r.Value))
+			}
+		}
+	}
+	return out, err
 }
 
 // checkpoints are all offsets that a follower has left.
@@ -196,9 +224,9 @@ type realFollower struct {
 	cmd *exec.Cmd
 }
 
-func startFollower(ctx context.Context, t *testing.T, b *worldtest.Broker, app worldtest.App, p worldtest.Profile, version string) *realFollower {
+func startFollower(ctx context.Context, t *testing.T, app worldtest.App, p worldtest.Profile, version string) *realFollower {
 	t.Helper()
-	o, client, err := options(ctx, b.Bootstrap, app, p, version, "")
+	o, client, err := options(ctx, app, p, version, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +240,7 @@ func startFollower(ctx context.Context, t *testing.T, b *worldtest.Broker, app w
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), restore.ChildEnv+"=follow-file|"+b.Bootstrap+"|"+file)
+	cmd.Env = append(os.Environ(), restore.ChildEnv+"=follow-file|"+app.Bootstrap+"|"+file)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

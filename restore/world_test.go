@@ -91,7 +91,7 @@ func handOff(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p worldtes
 		fail("build: %v", err)
 		return
 	}
-	truthApp, err := ownRestore(ctx, t, b, h, p, app)
+	truthApp, err := ownRestore(ctx, t, h, p, app)
 	if err != nil {
 		fail("Kafka Streams' own restore: %v", err)
 		return
@@ -108,7 +108,7 @@ func handOff(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p worldtes
 	}
 	for _, profile := range []restore.Profile{restore.Bulk, restore.Streams} {
 		ours := app.In(t.TempDir())
-		res, err := intoDir(ctx, b.Bootstrap, ours, p, h.Version, profile)
+		res, err := intoDir(ctx, ours, p, h.Version, profile)
 		if err != nil {
 			fail("%s: sstool restore: %v (try %v)", profile, err, op.Tries(err))
 			continue
@@ -170,8 +170,8 @@ func handOff(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p worldtes
 // may miss the answer that tells it where a windowed restore can begin, and then
 // begins at the log start (KAFKA-13499: one poll): such a run is no measure, and
 // is taken again.
-func ownRestore(ctx context.Context, t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p worldtest.Profile, app worldtest.App) (worldtest.App, error) {
-	o, client, err := options(ctx, b.Bootstrap, app.In(t.TempDir()), p, h.Version, restore.Bulk)
+func ownRestore(ctx context.Context, t *testing.T, h *worldtest.Harness, p worldtest.Profile, app worldtest.App) (worldtest.App, error) {
+	o, client, err := options(ctx, app.In(t.TempDir()), p, h.Version, restore.Bulk)
 	if err != nil {
 		return app, err
 	}
@@ -216,8 +216,8 @@ func tolerated(s worldtest.Store) int {
 	return 0
 }
 
-func intoDir(ctx context.Context, bootstrap string, app worldtest.App, p worldtest.Profile, version string, profile restore.Profile) (*restore.Result, error) {
-	o, client, err := options(ctx, bootstrap, app, p, version, profile)
+func intoDir(ctx context.Context, app worldtest.App, p worldtest.Profile, version string, profile restore.Profile) (*restore.Result, error) {
+	o, client, err := options(ctx, app, p, version, profile)
 	if err != nil {
 		return nil, err
 	}
@@ -229,12 +229,12 @@ func intoDir(ctx context.Context, bootstrap string, app worldtest.App, p worldte
 	return plan.Run(ctx, nil)
 }
 
-func options(ctx context.Context, bootstrap string, app worldtest.App, p worldtest.Profile, version string, profile restore.Profile) (o restore.Options, _ *kafka.Client, err error) {
+func options(ctx context.Context, app worldtest.App, p worldtest.Profile, version string, profile restore.Profile) (o restore.Options, _ *kafka.Client, err error) {
 	v, err := streams.ParseVersion(version)
 	if err != nil {
 		return o, nil, err
 	}
-	client, err := kafka.Open(ctx, kafka.Config{Bootstrap: []string{bootstrap}})
+	client, err := kafka.Open(ctx, kafka.Config{Bootstrap: strings.Split(app.Bootstrap, ",")})
 	if err != nil {
 		return o, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,7 +32,7 @@ type Options struct {
 	Dir       string            // for logs and configuration; default a temporary one
 }
 
-// Broker is one real single-node Kafka.
+// Broker is one real Kafka, a cluster of its own or one of a Cluster.
 type Broker struct {
 	Bootstrap string // host:port of the clear-text listener
 	ClusterID string
@@ -41,6 +42,7 @@ type Broker struct {
 	ownDir    bool // Dir is temporary and made here
 	listeners []listener
 	ports     map[string]int
+	node      int
 	classpath string
 	proc      *exec.Cmd
 	stdin     io.Closer
@@ -81,6 +83,30 @@ func NewBroker(ctx context.Context, o Options) (*Broker, error) {
 }
 
 func newBroker(ctx context.Context, o Options, listeners []listener) (*Broker, error) {
+	b, err := prepareBroker(o, listeners, 1)
+	if err != nil {
+		return nil, err
+	}
+	// A port found free may be taken before the broker binds it.
+	for attempt := 1; ; attempt++ {
+		if err := b.pickPorts(); err != nil {
+			return nil, err
+		}
+		if err := b.configure(b.voter()); err != nil {
+			return nil, err
+		}
+		err := b.launch(ctx)
+		if err == nil {
+			return b, nil
+		}
+		if attempt == 3 || !strings.Contains(b.Log(), portTaken) {
+			b.Close()
+			return nil, err
+		}
+	}
+}
+
+func prepareBroker(o Options, listeners []listener, node int) (*Broker, error) {
 	if o.Version == "" {
 		o.Version = Newest
 	}
@@ -102,25 +128,10 @@ func newBroker(ctx context.Context, o Options, listeners []listener) (*Broker, e
 	if err != nil {
 		return nil, err
 	}
-	b := &Broker{ClusterID: o.ClusterID, Dir: o.Dir, opts: o, ownDir: ownDir, listeners: listeners, classpath: cp}
-	// A port found free may be taken before the broker binds it.
-	for attempt := 1; ; attempt++ {
-		if err := b.configure(); err != nil {
-			return nil, err
-		}
-		err := b.launch(ctx)
-		if err == nil {
-			return b, nil
-		}
-		if attempt == 3 || !strings.Contains(b.Log(), portTaken) {
-			b.Close()
-			return nil, err
-		}
-	}
+	return &Broker{ClusterID: o.ClusterID, Dir: o.Dir, opts: o, ownDir: ownDir, listeners: listeners, node: node, classpath: cp}, nil
 }
 
-// configure picks ports and writes server.properties.
-func (b *Broker) configure() error {
+func (b *Broker) pickPorts() error {
 	names := []string{"CONTROLLER"}
 	for _, l := range b.listeners {
 		names = append(names, l.name)
@@ -134,7 +145,14 @@ func (b *Broker) configure() error {
 		b.ports[name] = ports[i]
 	}
 	b.Bootstrap = b.address(plaintext)
+	return nil
+}
 
+// voter is the broker among the controllers.
+func (b *Broker) voter() string { return fmt.Sprintf("%d@%s", b.node, b.address("CONTROLLER")) }
+
+// configure writes server.properties.
+func (b *Broker) configure(voters string) error {
 	controller := b.address("CONTROLLER")
 	listen, advertised := []string{"CONTROLLER://" + controller}, []string{}
 	protocols := []string{"CONTROLLER:PLAINTEXT"}
@@ -145,8 +163,8 @@ func (b *Broker) configure() error {
 	}
 	config := map[string]string{
 		"process.roles":                  "broker,controller",
-		"node.id":                        "1",
-		"controller.quorum.voters":       "1@" + controller,
+		"node.id":                        strconv.Itoa(b.node),
+		"controller.quorum.voters":       voters,
 		"listeners":                      strings.Join(listen, ","),
 		"advertised.listeners":           strings.Join(advertised, ","),
 		"controller.listener.names":      "CONTROLLER",

@@ -192,7 +192,7 @@ func ReadTopic(ctx context.Context, bootstrap, topic string) (map[int32][]*kgo.R
 	if len(open) == 0 {
 		return out, nil
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(bootstrap), kgo.KeepControlRecords(),
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.KeepControlRecords(),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}))
 	if err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func ReadTopic(ctx context.Context, bootstrap, topic string) (map[int32][]*kgo.R
 }
 
 func withAdmin(bootstrap string, do func(*kadm.Client) error) error {
-	client, err := kgo.NewClient(kgo.SeedBrokers(bootstrap))
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(bootstrap, ",")...))
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicReference;
@@ -99,10 +100,10 @@ final class Input {
   void createTopics() throws Exception {
     List<NewTopic> topics = new ArrayList<>();
     for (Profile.Input input : app.profile.inputs()) {
-      NewTopic topic = new NewTopic(app.topics + "-" + input.suffix, input.partitions, (short) 1);
+      NewTopic topic = new NewTopic(app.topics + "-" + input.suffix, Optional.of(input.partitions), Optional.empty());
       topics.add(topic.configs(Map.of("retention.ms", "-1", "cleanup.policy", input.kind.table ? "compact" : "delete")));
     }
-    topics.add(new NewTopic(app.id + "-out", 2, (short) 1).configs(Map.of("retention.ms", "-1")));
+    topics.add(new NewTopic(app.id + "-out", Optional.of(2), Optional.empty()).configs(Map.of("retention.ms", "-1")));
     try (Admin admin = app.admin()) {
       for (NewTopic topic : topics) {
         try {
