@@ -55,7 +55,7 @@ func followPushReal(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p w
 	base := worldtest.InputBase(time.Now())
 	_, err := h.Build(ctx, live, worldtest.Input{Records: 300, Base: base})
 	must("build", err)
-	f := startFollower(ctx, t, b, standby, p, h.Version)
+	f := startFollower(ctx, t, standby, p, h.Version)
 	before := fmt.Sprint(checkpoints(t, standby))
 	must("start", h.Start(ctx, live))
 	must("feed", h.Feed(ctx, live, worldtest.Input{First: 300, Records: 300, Base: base}))
@@ -94,5 +94,5 @@ func followPushReal(t *testing.T, b *worldtest.Broker, h *worldtest.Harness, p w
 		t.Error("there was no tail to restore")
 	}
 	t.Logf("%d of %d files pushed amid, then %d records of the tail restored", pushed.Total.New, pushed.Total.Files, hand.TotalRestored)
-	sameAsOwn(ctx, t, b, h, p, host)
+	sameAsOwn(ctx, t, h, p, host, left)
 }
