@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -86,10 +87,20 @@ func (l *lease) write(ctx context.Context) error {
 // still while a machine sleeps say.
 func since(t time.Time) time.Duration { return max(time.Since(t), time.Now().Round(0).Sub(t.Round(0))) }
 
-// begin writes the marker anew; from here on fresh tells of gaps.
+// begin writes the marker anew, and reads it: what answers may be no store at
+// all, but a web server that is content with everything. From here on fresh
+// tells of gaps.
 func (l *lease) begin(ctx context.Context) error {
 	if err := l.write(ctx); err != nil {
 		return err
+	}
+	got, err := l.b.getSmall(ctx, l.key, int64(len(l.data)))
+	if err != nil && op.KindOf(err) != op.Corrupt && op.KindOf(err) != op.NotFound {
+		return err
+	}
+	if err != nil || !bytes.Equal(got, l.data) {
+		return op.Errorf(op.Failed, "%s was written, and something else is read there: this is no store for snapshots", l.b.at(l.key)).
+			WithTry("look at the URL: bucket and endpoint")
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

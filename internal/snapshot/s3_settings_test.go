@@ -181,3 +181,22 @@ func TestS3Answers(t *testing.T) {
 		s.Close()
 	}
 }
+
+// TestWebServerIsNoStore: one that is content with everything has stored nothing.
+func TestWebServerIsNoStore(t *testing.T) {
+	awsEnv(t)
+	for _, page := range []string{"", "hi", strings.Repeat("<p>welcome</p>", 10_000)} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, page) }))
+		defer srv.Close()
+		b, err := Open(t.Context(), "s3://b?anonymous=true&endpoint="+srv.URL, Options{Tries: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		s := state{"000001.sst": "one"}
+		_, err = b.Push(t.Context(), s.manifest("app"), s.open, PushOptions{}, nil)
+		if err == nil || op.KindOf(err) != op.Failed || !strings.Contains(err.Error(), "no store for snapshots") {
+			t.Errorf("%d bytes: %v", len(page), err)
+		}
+	}
+}
