@@ -78,8 +78,7 @@ func gone(t *testing.T, dir string) {
 }
 
 func TestAsk(t *testing.T) {
-	var dir string
-	dir = keep(t, func(a *Asked) error {
+	dir := keep(t, func(a *Asked) error {
 		if strings.Join(a.Tasks, " ") != "0_0 0_1" || !a.Goes() {
 			t.Errorf("%+v", a)
 		}
