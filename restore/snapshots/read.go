@@ -175,7 +175,8 @@ func (r *reader) closedCleanly(t *snapshot.Task, checkpointed time.Time, databas
 		if r.o.followed[t.Name+"/"+s.Name] {
 			continue // a follower's .checkpoint has another time
 		}
-		if !checkpointed.IsZero() && slices.ContainsFunc(databases[s.Name], late) {
+		classic := !slices.Contains(s.Families, streams.OffsetsFamily)
+		if classic && !checkpointed.IsZero() && slices.ContainsFunc(databases[s.Name], late) {
 			written = s.Name
 		}
 	}

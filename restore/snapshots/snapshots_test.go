@@ -436,3 +436,23 @@ func TestStateOfTheFutureIsWarnedOf(t *testing.T) {
 		t.Errorf("%q", p.Warnings)
 	}
 }
+
+// TestStatusRowTellsFrom43On: there a .checkpoint, which upgrade.from has 4.4 write
+// with in-memory stores' lines too, says nothing of a clean close.
+func TestStatusRowTellsFrom43On(t *testing.T) {
+	w := newWorld(t, "4.4.0-tjoin-alos")
+	tasks, err := filepath.Glob(filepath.Join(w.state, w.app, "*_*"))
+	if err != nil || len(tasks) == 0 {
+		t.Fatalf("%v: %v", tasks, err)
+	}
+	old := time.Now().Add(-time.Hour)
+	for _, task := range tasks {
+		path := filepath.Join(task, streams.CheckpointFile)
+		if err := errors.Join(streams.Checkpoint{{Topic: w.app + "-mem-changelog"}: 3}.Write(path), os.Chtimes(path, old, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.push(t, PushOptions{}); err != nil {
+		t.Error(err)
+	}
+}
