@@ -181,9 +181,14 @@ func holds(t Target) bool {
 	if size != t.File.Size {
 		return false
 	}
+	return t.File.is(f)
+}
+
+// is says whether all that r reads is the file's content.
+func (f *File) is(r io.Reader) bool {
 	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return err == nil && hex.EncodeToString(h.Sum(nil)) == t.File.SHA256
+	_, err := io.Copy(h, r)
+	return err == nil && hex.EncodeToString(h.Sum(nil)) == f.SHA256
 }
 
 func (b *Bucket) fetchOne(ctx context.Context, t Target, key Key, pr *progress) error {
